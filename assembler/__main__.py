@@ -1,0 +1,7 @@
+"""`python -m assembler`."""
+
+import sys
+
+from assembler.cli import main
+
+sys.exit(main())

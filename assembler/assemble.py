@@ -1,0 +1,227 @@
+"""The one orchestrator: state → budget → sections → context (SPEC.md section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from assembler.adventure import Adventure
+from assembler.blocks import BlockMaker, block_maker
+from assembler.budget import Shares, card_window, required_limit, split
+from assembler.dynamic.history import History
+from assembler.dynamic.memory_bank import Bank, Memories
+from assembler.dynamic.story_cards import StoryCards
+from assembler.dynamic.triggers import Match, trigger_index, triggers_of
+from assembler.exact import count_exactly
+from assembler.layout import arrange
+from assembler.report import Line, Offer, Part, Report
+from assembler.required import pack_required
+from assembler.settings import Settings
+
+__all__ = ["AssembledContext", "Message", "assemble"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A chat message: `role` is `system` or `user`."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssembledContext:
+    """What the model sees, and why.
+
+    Attributes:
+        text: the context as one text.
+        messages: the same as chat messages: AI Instructions as `system`, the rest as `user`. Their contents joined
+            with a line end are `text`.
+        tokens: the exact count of `text`.
+        anchor: where History began; hand it back on the next turn. None in the classic layout.
+        report: one line for every offered item.
+    """
+
+    text: str
+    messages: tuple[Message, ...]
+    tokens: int
+    anchor: str | None
+    report: Report
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that the command line prints with `--json` (SPEC.md section 11)."""
+        return {
+            "text": self.text,
+            "messages": [{"role": message.role, "content": message.content} for message in self.messages],
+            "tokens": self.tokens,
+            "anchor": self.anchor,
+            "report": self.report.to_dict(),
+        }
+
+
+def assemble(
+    adventure: Adventure, bank: Bank | None = None, settings: Settings | None = None, *, anchor: str | None = None
+) -> AssembledContext:
+    """Pack an adventure into the context for the next AI call.
+
+    The same input gives the same bytes, and nothing in the input is changed.
+
+    Args:
+        adventure: what the game knows.
+        bank: ranks the memories; None, or an adventure with `memory_bank=False`, turns the Memory Bank off.
+        settings: context size, tokenizer, layout, shares; the defaults if None.
+        anchor: the `anchor` of the previous turn's context. The classic layout has none and ignores it.
+
+    Raises:
+        ContextTooSmallError: Front Memory and Last Action alone exceed the context size.
+        AdventureError: two story cards have the same id.
+        memorybank.errors.TokenizerError: the tokenizer cannot be had.
+        memorybank.errors.MemoryBankError: whatever the bank's search raises.
+    """
+    settings = settings or Settings()
+    blocks = block_maker(settings.open_tokenizer())
+    size, layout = settings.context_size, settings.layout
+    bank = bank if adventure.memory_bank else None
+    limit = required_limit(size, settings.required_percent)
+
+    required = pack_required(adventure, context_size=size, limit=limit, layout=layout, blocks=blocks)
+    left = size - sum(offer.used for offer in required)
+    shares = split(
+        left,
+        memory_bank=bank is not None,
+        story_cards_percent=settings.story_cards_percent,
+        memory_bank_percent=settings.memory_bank_percent,
+    )
+    matches = _matches(adventure, shares)
+    dynamic = _Dynamic(adventure, bank, matches, settings, blocks, anchor if layout == "cache_friendly" else None)
+    dynamic.pack(left, shares)
+
+    text, tokens, in_context = count_exactly(
+        lambda: arrange([*required, *dynamic.in_context_order()], layout),
+        size=size,
+        tokenizer=blocks.tokenizer,
+        take_more=dynamic.take_more,
+        give_up=dynamic.give_up,
+    )
+    return AssembledContext(
+        text=text,
+        messages=_messages(in_context),
+        tokens=tokens,
+        anchor=dynamic.history.first if layout == "cache_friendly" else None,
+        report=_report(adventure, settings, blocks, limit, shares, matches, [*required, *dynamic.offers]),
+    )
+
+
+def _matches(adventure: Adventure, shares: Shares) -> list[Match]:
+    window = list(islice(adventure.actions.newest_first(), card_window(shares.story_cards)))
+    return trigger_index(adventure.story_cards).match(window) if adventure.story_cards else []
+
+
+class _Dynamic:
+    """Story Cards, History and Memory Bank while they are being packed."""
+
+    def __init__(
+        self,
+        adventure: Adventure,
+        bank: Bank | None,
+        matches: list[Match],
+        settings: Settings,
+        blocks: BlockMaker,
+        anchor: str | None,
+    ) -> None:
+        last = adventure.last_action
+        self._last_action = last.id if last else None
+        recalled = (
+            bank.search(last.text, limit=settings.memory_candidates, pinned_first=True)
+            if bank is not None and last is not None
+            else ()
+        )
+        self.cards = StoryCards(matches, blocks)
+        self.history = History(adventure, blocks, anchor=anchor, anchor_step=settings.anchor_step)
+        self.memories = Memories(recalled, adventure.actions, blocks)
+
+    def pack(self, left: int, shares: Shares) -> None:
+        """Steps 1 to 4 of SPEC.md section 4."""
+        self.cards.fill(shares.story_cards)
+        self.history.fill(left - self.cards.tokens - shares.memory_bank)
+        self.memories.fill(left - self.cards.tokens - self.history.tokens, self._actions_in_context())
+        self.history.fill(left - self.cards.tokens - self.memories.tokens)
+        self.cards.fill(left - self.cards.tokens - self.history.tokens - self.memories.tokens)
+
+    def take_more(self, room: int) -> bool:
+        """Take in what fits into room that the exact count has found; whether anything did."""
+        used = self.history.fill(self.history.tokens + room)
+        used += self.memories.fill(room - used, self._actions_in_context())
+        used += self.cards.fill(room - used)
+        return used > 0
+
+    def give_up(self) -> bool:
+        """Leave out the oldest history block, then the lowest-ranked memory, then card; False if nothing is left."""
+        reason = "the exact count of the whole context was over its size"
+        if self.history.give_up_oldest(reason):
+            return True
+        for section in (self.memories, self.cards):
+            for offer in reversed(section.items):
+                if offer.kept:
+                    section.give_up(offer, reason)
+                    return True
+        return False
+
+    def _actions_in_context(self) -> set[str]:
+        ids = {offer.item for offer in self.history.kept}
+        return ids | {self._last_action} if self._last_action is not None else ids
+
+    @property
+    def offers(self) -> list[Offer]:
+        """All offers, in the order of the report."""
+        return [*self.cards.offers, *self.history.offers, *self.memories.offers]
+
+    def in_context_order(self) -> list[Offer]:
+        """All offers, each section's in the order in which they stand in the context."""
+        return [
+            *self.cards.offers,
+            *reversed(self.history.kept),
+            *self.memories.in_story_order(),
+        ]
+
+
+def _messages(in_context: list[Offer]) -> tuple[Message, ...]:
+    system = "\n".join(offer.block for offer in in_context if offer.section == "ai_instructions")
+    user = "\n".join(offer.block for offer in in_context if offer.section != "ai_instructions")
+    return tuple(Message(role, content) for role, content in (("system", system), ("user", user)) if content)
+
+
+def _report(
+    adventure: Adventure,
+    settings: Settings,
+    blocks: BlockMaker,
+    limit: int,
+    shares: Shares,
+    matches: list[Match],
+    offers: list[Offer],
+) -> Report:
+    used = {"story_cards": 0, "history": 0, "memory_bank": 0, "required": 0}
+    for offer in offers:
+        used[offer.section if offer.section in used else "required"] += offer.used
+    waiting = None
+    if settings.list_unmatched:
+        matched = {match.card.id for match in matches}
+        cards = (card for card in adventure.story_cards if card.id not in matched)
+        waiting = {card.id: tuple(triggers_of(card)) if card.enabled else () for card in cards}
+    return Report(
+        tokenizer=blocks.tokenizer.name,
+        is_estimate=blocks.tokenizer.is_estimate,
+        layout=settings.layout,
+        context_size=settings.context_size,
+        required_limit=limit,
+        parts={
+            "required": Part(limit, used["required"]),
+            "story_cards": Part(shares.story_cards, used["story_cards"]),
+            "history": Part(shares.history, used["history"]),
+            "memory_bank": Part(shares.memory_bank, used["memory_bank"]),
+        },
+        cards_not_matched=len(adventure.story_cards) - len(matches),
+        lines=tuple(Line.of(offer) for offer in offers),
+        cards_waiting=waiting,
+    )

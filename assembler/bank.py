@@ -1,0 +1,39 @@
+"""A memory bank made from an adventure document's own memories (SPEC.md section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from assembler.adventure import Adventure
+
+if TYPE_CHECKING:
+    from memorybank import MemoryBank
+    from memorybank.embedding import Embedder
+
+__all__ = ["bank_of"]
+
+
+def bank_of(
+    adventure: Adventure,
+    embedder: Embedder | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> MemoryBank:
+    """Return a bank in memory that holds the document's memories.
+
+    Their vectors are kept in the user's cache folder, so that a document seen before is not embedded again.
+
+    Args:
+        adventure: its `memories` go in; it is not changed.
+        embedder: makes the vectors; the default model if None.
+        progress: called with the number of memories done and of all.
+
+    Raises:
+        memorybank.errors.MemoryBankError: a memory is empty or too long, or the model cannot be had.
+    """
+    from memorybank import MemoryBank
+
+    bank = MemoryBank.open(":memory:", bank=adventure.id or "adventure", embedder=embedder)
+    bank.add_many([memory for memory in adventure.memories if memory.text.strip()], progress=progress)
+    return bank

@@ -1,0 +1,229 @@
+"""The command line (SPEC.md section 11): `build`, `import`, `export`.
+
+Nothing heavy is imported before it is needed: the memory bank's libraries only when a context recalls memories.
+Exit codes: 0 done, 2 the input or the call is at fault, 1 the program is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, TextIO
+
+from assembler.errors import AssemblerError, SettingsError
+from memorybank.errors import MemoryBankError, StorageError
+
+if TYPE_CHECKING:
+    from assembler.adventure import Adventure
+    from assembler.settings import Settings
+    from memorybank import MemoryBank
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    call = _parser().parse_args(arguments)
+    try:
+        with _warnings_as_notes():
+            call.run(call)
+        sys.stdout.flush()
+    except (AssemblerError, MemoryBankError, OSError) as error:
+        if isinstance(error, BrokenPipeError):  # the reader has seen enough, as `head` has
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        print(f"assembler: {error}", file=sys.stderr)
+        return 1 if isinstance(error, StorageError) else 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with a call in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see `{self.prog} --help`\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="assembler", description="Packs an AI adventure into an exact token budget and says why."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    build = commands.add_parser("build", help="the context for the next AI call and its report")
+    build.set_defaults(run=_build)
+    build.add_argument("file", metavar="FILE", help="an adventure/1 document; - reads standard input")
+    shape = build.add_mutually_exclusive_group()
+    shape.add_argument("--json", action="store_true", help="print everything as JSON")
+    shape.add_argument("--text", action="store_true", help="print the context alone")
+    shape.add_argument("--report", action="store_true", help="print the report alone")
+    build.add_argument("--context", type=int, default=4096, metavar="N", help="context size in tokens (4096)")
+    build.add_argument("--reserve", type=int, default=0, metavar="N", help="tokens of it kept free for the answer (0)")
+    build.add_argument(
+        "--tokenizer",
+        default="o200k_base",
+        metavar="NAME",
+        help="o200k_base (default), cl100k_base, a path to a Hugging Face tokenizer.json, or chars/4",
+    )
+    build.add_argument("--layout", default="classic", metavar="NAME", help="classic (default) or cache_friendly")
+    build.add_argument("--anchor", metavar="ID", help="the anchor of the previous turn (cache_friendly layout)")
+    build.add_argument("--no-memory-bank", action="store_true", help="recall nothing; history has the share")
+    build.add_argument("--bank", metavar="DATABASE", help="recall from a stored bank and not from the document")
+    build.add_argument("--bank-name", default="default", metavar="NAME", help="which bank of the database (default)")
+    build.add_argument("--model", metavar="NAME", help="embedding model; see `memorybank models`")
+    build.add_argument("--waiting", action="store_true", help="list the cards that did not match and their triggers")
+    build.add_argument("--full", action="store_true", help="a line for every item in the printed report")
+
+    load = commands.add_parser("import", help="turn another program's file into an adventure document")
+    load.set_defaults(run=_import)
+    load.add_argument("file", metavar="FILE", help="any supported file; its format is found by looking into it")
+    load.add_argument("-o", "--output", metavar="FILE", help="where the document goes (standard output)")
+    load.add_argument("--into", metavar="FILE", help="an adventure document that gets what is imported added")
+
+    save = commands.add_parser("export", help="turn an adventure document into another program's file")
+    save.set_defaults(run=_export)
+    save.add_argument("file", metavar="FILE", help="an adventure/1 document; - reads standard input")
+    save.add_argument(
+        "--as", dest="format", required=True, metavar="FORMAT", help="one of the names in `export --help`"
+    )
+    save.add_argument("-o", "--output", metavar="FILE", help="where the file goes (standard output)")
+    return parser
+
+
+def _build(call: argparse.Namespace) -> None:
+    from assembler.assemble import assemble
+
+    settings = _settings(call)
+    adventure = _read(call.file)
+    with _bank(call, adventure) as bank:
+        context = assemble(adventure, bank, settings, anchor=call.anchor)
+    if call.json:
+        print(json.dumps(context.to_dict(), ensure_ascii=False, indent=2))
+        return
+    if not call.report:
+        print(context.text)
+    if not call.text:
+        from assembler.table import render
+
+        print("" if call.report else f"\n{'─' * 72}\n", end="")
+        print(render(context.report, full=call.full))
+
+
+def _settings(call: argparse.Namespace) -> Settings:
+    from assembler.settings import Settings
+
+    if call.reserve < 0:
+        raise SettingsError(f"--reserve: {call.reserve} is out of range; use 0 or more")
+    if 0 < call.context <= call.reserve:
+        raise SettingsError(
+            f"--reserve: {call.reserve} of {call.context} tokens leaves none for the context; "
+            f"use at most {call.context - 1}"
+        )
+    return Settings(
+        context_size=call.context - call.reserve,
+        tokenizer=call.tokenizer,
+        layout=call.layout.replace("-", "_"),
+        list_unmatched=call.waiting,
+    )
+
+
+def _read(file: str) -> Adventure:
+    from assembler.document import load, loads
+
+    return loads(sys.stdin.buffer.read()) if file == "-" else load(file)
+
+
+@contextlib.contextmanager
+def _bank(call: argparse.Namespace, adventure: Adventure) -> Iterator[MemoryBank | None]:
+    """Open the bank that the call asks for: the stored one, the document's own, or none."""
+    if call.no_memory_bank or not adventure.memory_bank:
+        yield None
+        return
+    from assembler.bank import bank_of
+    from memorybank import MemoryBank
+    from memorybank.embedding import DEFAULT_MODEL, open_embedder
+
+    embedder = open_embedder(call.model or DEFAULT_MODEL, on_wait=_note)
+    if call.bank is None:
+        with _progress("embedding memories") as progress, bank_of(adventure, embedder, progress=progress) as bank:
+            yield bank
+    else:
+        with MemoryBank.open(call.bank, bank=call.bank_name, embedder=embedder) as bank:
+            yield bank
+
+
+@contextlib.contextmanager
+def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar on standard error, once there is something to wait for."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = None
+
+        def update(done: int, total: int) -> None:
+            nonlocal task
+            if task is None and total > 32:
+                task = bar.add_task(what, total=total)
+            if task is not None:
+                bar.update(task, completed=done)
+
+        yield update
+
+
+def _import(call: argparse.Namespace) -> None:
+    from assembler.document import dumps
+    from assembler.formats import import_file
+
+    into = _read(call.into) if call.into else None
+    imported = import_file(call.file, into=into)
+    for line in imported.summary():
+        _note(line)
+    _write(dumps(imported.adventure).encode(), call.output)
+
+
+def _export(call: argparse.Namespace) -> None:
+    from assembler.formats import export
+
+    _write(export(_read(call.file), call.format), call.output)
+
+
+def _write(data: bytes, output: str | None) -> None:
+    if output is None:
+        sys.stdout.buffer.write(data)
+        return
+    # Beside the file and then in its place, so that a full disk leaves no half of it.
+    path = Path(output)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        beside.write_bytes(data)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _note(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Print warnings as one plain line each."""
+
+    def show(message: Warning | str, *_: object, file: TextIO | None = None, **__: object) -> None:
+        _note(f"note: {message}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield

@@ -1,0 +1,90 @@
+"""Text as matching sees it (SPEC.md section 4): without case, in one Unicode form, with positions that lead back.
+
+`I i İ ı` are all equal, so that Turkish works; `ß` equals `ss`; NFC and NFD are equal; the apostrophes ' ’ ʼ are equal.
+"""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import regex
+
+from memorybank.text import repair
+
+__all__ = ["Folded", "fold"]
+
+_SAME = str.maketrans({"ı": "i", "’": "'", "ʼ": "'"})
+_DOT_ABOVE = "\u0307"
+_CLUSTER = regex.compile("[\ud800-\udbff][\udc00-\udfff]|\\X")
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A folded text.
+
+    Attributes:
+        text: what is compared.
+        starts: for each character of `text` where its cluster starts in the original; None if the places are equal.
+        ends: likewise where it ends.
+    """
+
+    text: str
+    starts: Sequence[int] | None = None
+    ends: Sequence[int] | None = None
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        """Return the span of the original text that the span of the folded text came from."""
+        if self.starts is None or self.ends is None:
+            return start, end
+        return self.starts[start], self.ends[end - 1]
+
+
+def fold(text: str) -> Folded:
+    """Fold a text.
+
+    >>> fold("IŞIK").text == fold("ışık").text == fold("Işık").text
+    True
+    >>> fold("WEISSER").text == fold("weißer").text
+    True
+    >>> fold("İz").original(0, 1)
+    (0, 1)
+    """
+    if text.isascii():
+        return Folded(text.lower())
+    quick = _fold_in_place(text)
+    return Folded(quick) if quick is not None else _fold_by_cluster(text)
+
+
+def _fold_in_place(text: str) -> str | None:
+    """Fold a text whose every character stays one character; None if there is one that does not."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return None
+    folded = text.casefold()
+    same_places = len(folded) == len(text) and _DOT_ABOVE not in folded  # casefold never shortens a character
+    if not same_places or not unicodedata.is_normalized("NFC", text) or not unicodedata.is_normalized("NFC", folded):
+        return None
+    return folded.translate(_SAME)
+
+
+def _fold_by_cluster(text: str) -> Folded:
+    parts: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    for match in _CLUSTER.finditer(text):
+        part = _fold_cluster(match[0])
+        parts.append(part)
+        starts += [match.start()] * len(part)
+        ends += [match.end()] * len(part)
+    return Folded("".join(parts), starts, ends)
+
+
+@functools.lru_cache(maxsize=8192)
+def _fold_cluster(cluster: str) -> str:
+    folded = unicodedata.normalize("NFD", repair(cluster)).casefold()
+    folded = unicodedata.normalize("NFD", folded).translate(_SAME).replace("i" + _DOT_ABOVE, "i")
+    return unicodedata.normalize("NFC", folded)

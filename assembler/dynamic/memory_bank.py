@@ -1,0 +1,82 @@
+"""Memory Bank: recalled memories by relevance to the last action, pinned ones first, taken while they fit.
+
+SPEC.md section 4, paragraph *Memory Bank*. Whether a memory is redundant is judged against the history that stands
+when the memories are taken (step 3); history that comes in later with what is left (step 4) does not throw one out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from assembler.action_log import ActionLog
+from assembler.blocks import BlockMaker
+from assembler.dynamic.headed import HeadedSection
+from assembler.report import Offer
+from memorybank.memory import Memory, Recalled
+
+__all__ = ["Bank", "Memories"]
+
+
+class Bank(Protocol):
+    """What the assembler needs of a memory bank; `memorybank.MemoryBank` is one."""
+
+    def search(self, query: str, *, limit: int = ..., pinned_first: bool = ...) -> Sequence[Recalled]:
+        """Return memories by relevance to `query`, best first, the pinned ones before all others."""
+        ...
+
+
+class Memories(HeadedSection):
+    """The section `memory_bank`: memories are whole or absent; in the context they stand in story order."""
+
+    def __init__(self, recalled: Sequence[Recalled], log: ActionLog, blocks: BlockMaker) -> None:
+        super().__init__("memory_bank", blocks)
+        self._recalled = recalled
+        self._log = log
+        for rank, result in enumerate(recalled, start=1):
+            block = blocks(result.memory.text)
+            details: dict[str, Any] = {"rank": rank, "similarity": round(result.similarity, 6)}
+            if result.memory.pinned:
+                details["pinned"] = True
+            self.items.append(Offer("memory_bank", result.memory.id, block.text, block.tokens, details=details))
+
+    def fill(self, room: int, in_context: Collection[str]) -> int:
+        """Take memories in the order of rank while they fit; return the tokens that it took.
+
+        Args:
+            room: tokens that there are.
+            in_context: ids of the actions that stand in the context already.
+        """
+        used = 0
+        for offer, result in zip(self.items, self._recalled, strict=True):
+            if offer.kept:
+                continue
+            if self._is_redundant(result.memory, in_context):
+                offer.drop("already in history")
+            else:
+                used += self.take(offer, room - used)
+        return used
+
+    def _is_redundant(self, memory: Memory, in_context: Collection[str]) -> bool:
+        """Whether all source actions that have a text stand in the context; there must be one."""
+        missing = [action for action in memory.actions if action not in in_context]
+        return len(missing) < len(memory.actions) and not any(map(self._may_have_text, missing))
+
+    def _may_have_text(self, action_id: str) -> bool:
+        position = self._log.position(action_id)
+        return position is None or self._log[position].has_text
+
+    def in_story_order(self) -> list[Offer]:
+        """Return the offers sorted by first source action in the log, then by time made.
+
+        A memory without a source action in the log belongs to no place in the story; it stands before all others.
+        """
+
+        def place(index: int) -> tuple[int, datetime, int]:
+            memory = self._recalled[index].memory
+            positions = (self._log.position(action) for action in memory.actions)
+            return next((p for p in positions if p is not None), -1), memory.created, index
+
+        kept = sorted((index for index, offer in enumerate(self.items) if offer.kept), key=place)
+        return [self._header, *(self.items[index] for index in kept)] if kept else []

@@ -1,0 +1,151 @@
+"""One line for every offered item: in or out, what it cost, and why (SPEC.md section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+__all__ = ["SECTIONS", "Line", "Offer", "Part", "Report", "Section", "Verdict", "no_room"]
+
+Section = Literal[
+    "front_memory",
+    "last_action",
+    "authors_note",
+    "plot_essentials",
+    "ai_instructions",
+    "story_summary",
+    "story_cards",
+    "history",
+    "memory_bank",
+]
+SECTIONS: tuple[Section, ...] = get_args(Section)
+
+Verdict = Literal["kept", "trimmed", "dropped"]
+
+
+@dataclass(slots=True)
+class Offer:
+    """An item while the context is being packed; it becomes a line of the report.
+
+    Attributes:
+        section: where it belongs.
+        item: `text`, `header`, or an id.
+        block: its text as it would stand in the context, without the line end.
+        offered: what it costs whole, in tokens.
+        used: what it costs in this context.
+        verdict: whether it is in.
+        reason: why it is not, or not whole, in words.
+        details: what else the line says of it.
+    """
+
+    section: Section
+    item: str
+    block: str
+    offered: int
+    used: int = 0
+    verdict: Verdict = "dropped"
+    reason: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> bool:
+        """Whether any of it is in the context."""
+        return self.verdict != "dropped"
+
+    def keep(self) -> None:
+        """Take it in whole."""
+        self.verdict, self.used, self.reason = "kept", self.offered, ""
+
+    def drop(self, reason: str) -> None:
+        """Leave it out."""
+        self.verdict, self.used, self.reason = "dropped", 0, reason
+
+    def trim(self, block: str, used: int, reason: str) -> None:
+        """Take in a part of it."""
+        self.verdict, self.block, self.used, self.reason = "trimmed", block, used, reason
+
+
+def no_room(needs: int, left: int, header: int = 0) -> str:
+    """Return the reason of an item that did not fit.
+
+    >>> no_room(212, 40)
+    'no room: needs 212, 40 left'
+    >>> no_room(216, 40, header=4)
+    'no room: needs 216, 40 left (4 of it for the header)'
+    """
+    return f"no room: needs {needs}, {left} left" + (f" ({header} of it for the header)" if header else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What became of one offered item; the fields are those of `Offer`."""
+
+    section: Section
+    item: str
+    verdict: Verdict
+    offered: int
+    used: int
+    reason: str
+    details: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, offer: Offer) -> Line:
+        """Return the line of an offer."""
+        return cls(offer.section, offer.item, offer.verdict, offer.offered, offer.used, offer.reason, offer.details)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the line as JSON values, details beside the fields."""
+        fields = {name: getattr(self, name) for name in ("section", "item", "verdict", "offered", "used", "reason")}
+        return fields | dict(self.details)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a part of the context was allowed (a limit or a share) and used, in tokens."""
+
+    allowed: int
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Why the context is as it is.
+
+    Attributes:
+        tokenizer: what counted.
+        is_estimate: whether its counts are estimates.
+        layout: the order of the context.
+        context_size: tokens that there were.
+        required_limit: tokens that Required could have.
+        parts: `required`, `story_cards`, `history`, `memory_bank`.
+        cards_not_matched: how many cards waited for a trigger or were switched off.
+        lines: one for every offered item; `used` summed over them is the context's exact token count.
+        cards_waiting: for every card that did not match its id and what it waits for, if that was asked for.
+    """
+
+    tokenizer: str
+    is_estimate: bool
+    layout: str
+    context_size: int
+    required_limit: int
+    parts: Mapping[str, Part]
+    cards_not_matched: int
+    lines: tuple[Line, ...]
+    cards_waiting: Mapping[str, tuple[str, ...]] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON values (SPEC.md section 11)."""
+        report: dict[str, Any] = {"tokenizer": self.tokenizer}
+        if self.is_estimate:
+            report["estimate"] = True
+        report |= {name: getattr(self, name) for name in ("layout", "context_size", "required_limit")}
+        report["parts"] = {
+            name: {"limit" if name == "required" else "share": part.allowed, "used": part.used}
+            for name, part in self.parts.items()
+        }
+        report["cards_not_matched"] = self.cards_not_matched
+        report["lines"] = [line.to_dict() for line in self.lines]
+        if self.cards_waiting is not None:
+            report["cards_waiting"] = {id: list(triggers) for id, triggers in self.cards_waiting.items()}
+        return report

@@ -1,0 +1,112 @@
+"""Required: Front Memory and Last Action whole, then the other four under the limit (SPEC.md section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from assembler.adventure import Adventure
+from assembler.blocks import BlockMaker
+from assembler.errors import ContextTooSmallError
+from assembler.layout import FRAMES, HEADERS, last_of
+from assembler.report import Offer, Section
+from assembler.settings import Layout
+from assembler.trimming import cut
+from memorybank.text import clean
+
+__all__ = ["OVER_LIMIT", "PRIORITY", "SECTION_WAS_CUT", "pack_required"]
+
+PRIORITY: tuple[Section, ...] = ("authors_note", "plot_essentials", "ai_instructions", "story_summary")
+"""The components under the limit, the most important first."""
+
+OVER_LIMIT = "over the required limit"
+SECTION_WAS_CUT = "a higher-priority section was cut"
+
+
+def pack_required(
+    adventure: Adventure, *, context_size: int, limit: int, layout: Layout, blocks: BlockMaker
+) -> list[Offer]:
+    """Pack the required part: its offers in order of priority.
+
+    Args:
+        adventure: what the game knows.
+        context_size: tokens that there are.
+        limit: tokens that the four components may bring the part to.
+        layout: decides which block is the last one and has no line end.
+        blocks: makes and counts blocks.
+
+    Raises:
+        ContextTooSmallError: Front Memory and Last Action alone exceed the context size.
+    """
+    must = _front_memory_and_last_action(adventure, blocks)
+    used = sum(offer.used for offer in must)
+    if used > context_size:
+        front = sum(offer.used for offer in must if offer.section == "front_memory")
+        raise ContextTooSmallError(front_memory=front, last_action=used - front, context_size=context_size)
+    components = _components(adventure)
+    if must:
+        return must + _pack_components(components, limit - used, None, blocks)
+    # Nothing stands behind the components: the last one that goes in has no line end. Which one that is depends on
+    # what fits, and what fits on that; so each is tried as the last one, from the end of the layout on.
+    present = [section for section, _ in components]
+    for _ in components:
+        last = last_of(present, layout)
+        offers = _pack_components(components, limit, last, blocks)
+        if last_of([offer.section for offer in offers if offer.kept], layout) == last:
+            return offers
+        present = [section for section in present if section != last]
+    return _pack_components(components, limit, None, blocks)
+
+
+def _front_memory_and_last_action(adventure: Adventure, blocks: BlockMaker) -> list[Offer]:
+    offers: list[Offer] = []
+    front = blocks(adventure.front_memory, last=True)
+    if front.text:
+        offers.append(Offer("front_memory", "text", front.text, front.tokens))
+    action = adventure.last_action
+    if action is not None:
+        header = blocks(HEADERS["last_action"])
+        shown = blocks.action(action, last=not front.text)
+        offers.append(Offer("last_action", "header", header.text, header.tokens))
+        offers.append(Offer("last_action", "text", shown.text, shown.tokens, details={"action": action.id}))
+    for offer in offers:
+        offer.keep()
+    return offers
+
+
+def _components(adventure: Adventure) -> list[tuple[Section, str]]:
+    """Return the components that are not empty, clean, in order of priority."""
+    texts = [(section, clean(cast(str, getattr(adventure, section)))) for section in PRIORITY]
+    return [(section, text) for section, text in texts if text]
+
+
+def _pack_components(
+    components: Sequence[tuple[Section, str]], room: int, last: Section | None, blocks: BlockMaker
+) -> list[Offer]:
+    """Take the components in while they fit; cut the first that does not; leave out the rest."""
+    offers: list[Offer] = []
+    for section, text in components:
+        prefix, suffix = FRAMES.get(section, ("", ""))
+        block = blocks(text, prefix, suffix, last=section == last)
+        offer = Offer(section, "text", block.text, block.tokens)
+        offers.append(offer)
+        if room < 0:
+            offer.drop(SECTION_WAS_CUT)
+        elif block.tokens <= room:
+            offer.keep()
+            room -= block.tokens
+        else:
+            _cut_to(offer, text, room, last=section == last, blocks=blocks)
+            room = -1
+    return offers
+
+
+def _cut_to(offer: Offer, text: str, room: int, *, last: bool, blocks: BlockMaker) -> None:
+    prefix, suffix = FRAMES.get(offer.section, ("", ""))
+    count = blocks.tokenizer.count
+    end = suffix if last else suffix + "\n"
+    part = cut(text, room, lambda part: count(prefix + part + end), blocks.tokenizer)
+    if part is None:
+        offer.drop(OVER_LIMIT)
+    else:
+        offer.trim(prefix + part + suffix, count(prefix + part + end), OVER_LIMIT)

@@ -1,0 +1,124 @@
+"""Cut a text at a clean place (SPEC.md section 3, rule 3).
+
+Clean is a boundary of words (Unicode Standard Annex 29) that is one of grapheme clusters too; between the characters
+of scripts written without spaces every grapheme boundary is clean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import regex
+
+from memorybank.tokenizer import Tokenizer
+
+__all__ = ["UNSPACED", "clean_places", "cut"]
+
+UNSPACED = (
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Yi}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
+    r"\p{Javanese}\p{Balinese}\p{Tai_Le}\p{New_Tai_Lue}\p{Tai_Tham}\p{Tai_Viet}ー]"
+)
+"""Letters of scripts that are written without spaces between words."""
+
+_GRAPHEME = regex.compile(r"\X")
+_WORD_BOUNDARY = regex.compile(r"\b", regex.WORD)
+_BESIDE_UNSPACED = regex.compile(rf"(?<={UNSPACED}\p{{M}}*)|(?={UNSPACED})")
+_SENTENCE_END = regex.compile(
+    r"""
+    (?<! \b (?: \p{Lu} | Mr | Mrs | Ms | Dr | St | Prof | vs | e\.g | i\.e ) )  # an abbreviation ends no sentence
+    [.!?…؟۔।॥።։]+ ["'”’»)\]*_]* (?= \s+ \P{Ll} | \s* \Z )
+    | [。！？｡]+ [」』”’）]*
+    """,
+    regex.VERBOSE,
+)
+
+_BATCH = 2048
+"""Characters looked at in one go when searching for clean places."""
+
+_BEYOND = 16
+"""Clean places tried beyond the estimate: counts of prefixes are not monotone, a longer one can cost less."""
+
+
+def cut(text: str, room: int, cost: Callable[[str], int], tokenizer: Tokenizer) -> str | None:
+    """Return the longest prefix of `text` that ends at a clean place and costs at most `room`, or None.
+
+    If a sentence ends in the second half of what fits, the prefix ends with the last such sentence.
+
+    Args:
+        text: a clean text.
+        room: tokens that there are.
+        cost: tokens of a prefix with all that is shown around it.
+        tokenizer: gives the first estimate of where the room ends.
+    """
+    longest = _longest(text, room, cost, tokenizer)
+    if longest is None:
+        return None
+    half = len(longest) // 2
+    ends = (match.end() for match in _SENTENCE_END.finditer(text, half, min(len(text), len(longest) + _BATCH)))
+    for end in sorted((end for end in ends if end <= len(longest) <= 2 * end), reverse=True):
+        if _is_clean(text, end) and cost(text[:end]) <= room:
+            return text[:end]
+    return longest
+
+
+def _longest(text: str, room: int, cost: Callable[[str], int], tokenizer: Tokenizer) -> str | None:
+    starts = tokenizer.starts(text)
+    tokens = min(max(room, 0), len(starts))
+    while tokens > 0:
+        end = starts[tokens] if tokens < len(starts) else len(text)
+        nearest = next(clean_places(text, end), None)
+        over = cost(text[:nearest]) - room if nearest else 0
+        if over <= 4:
+            break
+        tokens -= over - 2  # what is shown around the text has its price; stay a little too long
+    end = starts[tokens] if 0 < tokens < len(starts) else len(text) if tokens else 1
+    for place in clean_places(text, _beyond(text, end)):
+        if cost(text[:place]) <= room:
+            return text[:place]
+    return None
+
+
+def _beyond(text: str, end: int) -> int:
+    """Return the place a few clean places behind `end`."""
+    window = min(len(text), end + _BATCH)
+    places = [place for place in clean_places(text, window) if place > end] if window > end else []
+    return places[-_BEYOND] if len(places) >= _BEYOND else window
+
+
+def clean_places(text: str, end: int) -> Iterator[int]:
+    """Iterate over the clean places of `text` from `end` (inclusive) down to its beginning (exclusive).
+
+    A place right behind whitespace is not among them: a block has no whitespace at its end.
+    """
+    high = min(end, len(text))
+    while high > 0:
+        low = _grapheme_start(text, max(0, high - _BATCH))
+        places = _places_between(text, low, high)
+        yield from reversed(places)
+        high = low
+    return
+
+
+def _places_between(text: str, low: int, high: int) -> list[int]:
+    """Return the clean places in (low, high], `low` being the start of a grapheme."""
+    beyond = min(len(text), high + 64)  # so that a cluster or word that crosses `high` is seen whole
+    graphemes = {match.end() for match in _GRAPHEME.finditer(text, low, beyond)}
+    words = {match.start() for match in _WORD_BOUNDARY.finditer(text, low, beyond)}
+    words |= {match.start() for match in _BESIDE_UNSPACED.finditer(text, low, beyond)}
+    return sorted(p for p in graphemes & words if low < p <= high and not text[p - 1].isspace())
+
+
+def _grapheme_start(text: str, near: int) -> int:
+    """Return a place at or before `near` where a grapheme cluster surely starts."""
+    while near > 0 and not (text[near].isspace() or (_stands_alone(text[near]) and _stands_alone(text[near - 1]))):
+        near -= 1
+    return near
+
+
+def _stands_alone(character: str) -> bool:
+    """Whether no cluster joins this character to another of this kind: ASCII, Kana letters, ideographs."""
+    return character.isascii() or ("\u3041" <= character <= "\u9fff" and character.isalpha())
+
+
+def _is_clean(text: str, place: int) -> bool:
+    return next(clean_places(text, place), None) == place

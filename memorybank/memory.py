@@ -1,0 +1,78 @@
+"""What a memory is (SPEC.md sections 1 and 9): plain values, standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+__all__ = ["Memory", "NewMemory", "Recalled", "State"]
+
+State = Literal["active", "forgotten", "stale"]
+"""`active` memories are searched; `forgotten` and `stale` ones are only listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """A memory to be stored.
+
+    Attributes:
+        text: what happened; kept without surrounding whitespace, at most `MAX_TEXT` characters.
+        id: unique in its bank; None lets the bank give one.
+        actions: ids of the actions that it was made from, oldest first; empty when written by hand.
+        pinned: comes before all others in a context and is never forgotten.
+        metadata: anything JSON can hold; the bank only keeps it.
+    """
+
+    text: str
+    id: str | None = None
+    actions: tuple[str, ...] = ()
+    pinned: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A stored memory.
+
+    Attributes:
+        id: unique in its bank.
+        text: what happened.
+        actions: ids of its source actions, oldest first.
+        pinned: comes before all others in a context and is never forgotten.
+        metadata: kept for the caller.
+        state: `active`, `forgotten` or `stale`.
+        model: name of the embedding model that made its vector.
+        created: when it was first stored, in UTC.
+        last_used: when it last went into a committed context, in UTC; None if never.
+        use_count: how often it went into a committed context.
+    """
+
+    id: str
+    text: str
+    actions: tuple[str, ...]
+    pinned: bool
+    metadata: Mapping[str, Any]
+    state: State
+    model: str
+    created: datetime
+    last_used: datetime | None = None
+    use_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """One search result.
+
+    Attributes:
+        memory: the memory found.
+        similarity: cosine of its vector and the query's, from -1 to 1.
+        rank: 1 for the best of the ranking.
+        parts: the parts of the score by name, if they were asked for.
+    """
+
+    memory: Memory
+    similarity: float
+    rank: int
+    parts: Mapping[str, float] | None = None
