@@ -6,18 +6,24 @@
 Recent Story:
 You wake.
 > look around
+
+The names below are imported when they are first used, so that the command line starts at once.
 """
 
 from __future__ import annotations
 
-from assembler.action_log import Action, ActionLog
-from assembler.adventure import Adventure, StoryCard
-from assembler.assemble import AssembledContext, Message, assemble
-from assembler.bank import bank_of
-from assembler.document import UnknownFieldWarning, dumps, from_dict, load, loads, to_dict
-from assembler.errors import AdventureError, AssemblerError, ContextTooSmallError, SettingsError
-from assembler.report import Line, Part, Report
-from assembler.settings import Settings
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from assembler.action_log import Action, ActionLog
+    from assembler.adventure import Adventure, StoryCard
+    from assembler.bank import bank_of
+    from assembler.context import AssembledContext, Message, assemble
+    from assembler.document import UnknownFieldWarning, dumps, from_dict, load, loads, to_dict
+    from assembler.errors import AdventureError, AssemblerError, ContextTooSmallError, SettingsError
+    from assembler.report import Line, Part, Report
+    from assembler.settings import Settings
 
 __all__ = [
     "Action",
@@ -43,3 +49,26 @@ __all__ = [
     "loads",
     "to_dict",
 ]
+
+_MODULES = {
+    "action_log": ("Action", "ActionLog"),
+    "adventure": ("Adventure", "StoryCard"),
+    "bank": ("bank_of",),
+    "context": ("AssembledContext", "Message", "assemble"),
+    "document": ("UnknownFieldWarning", "dumps", "from_dict", "load", "loads", "to_dict"),
+    "errors": ("AdventureError", "AssemblerError", "ContextTooSmallError", "SettingsError"),
+    "report": ("Line", "Part", "Report"),
+    "settings": ("Settings",),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

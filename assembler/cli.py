@@ -56,9 +56,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="assembler", description="Packs an AI adventure into an exact token budget and says why."
-    )
+    parser = _Parser(prog="assembler", description="Packs an AI adventure into an exact token budget and says why.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     build = commands.add_parser("build", help="the context for the next AI call and its report")
@@ -102,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _build(call: argparse.Namespace) -> None:
-    from assembler.assemble import assemble
+    from assembler.context import assemble
 
     settings = _settings(call)
     adventure = _read(call.file)

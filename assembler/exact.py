@@ -10,21 +10,21 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 
-from assembler.report import Offer
+from assembler.report import Line
 from memorybank.tokenizer import Tokenizer
 
 __all__ = ["count_exactly"]
 
 
 def count_exactly(
-    arranged: Callable[[], list[Offer]],
+    arranged: Callable[[], list[Line]],
     *,
     size: int,
     tokenizer: Tokenizer,
     take_more: Callable[[int], bool],
     give_up: Callable[[], bool],
-) -> tuple[str, int, list[Offer]]:
-    """Return the context's text, its exact count and its offers in order.
+) -> tuple[str, int, list[Line]]:
+    """Return the context's text, its exact count and its lines in order.
 
     Args:
         arranged: returns what is in the context, in its order.
@@ -35,10 +35,10 @@ def count_exactly(
     """
     may_grow = True
     while True:
-        offers = arranged()
-        text = "\n".join(offer.block for offer in offers)
+        lines = arranged()
+        text = "\n".join(line.block for line in lines)
         tokens = tokenizer.count(text)
-        expected = sum(offer.used for offer in offers)
+        expected = sum(line.used for line in lines)
         if tokens > size and give_up():
             may_grow = False  # or an item would go in and out for ever
         elif tokens < expected and may_grow and take_more(size - tokens):
@@ -46,16 +46,16 @@ def count_exactly(
         else:
             break
     if tokens != expected:
-        _attribute(offers, text, tokenizer)
-    return text, tokens, offers
+        _attribute(lines, text, tokenizer)
+    return text, tokens, lines
 
 
-def _attribute(offers: list[Offer], text: str, tokenizer: Tokenizer) -> None:
-    """Give each offer the tokens that begin in its block or in the line end behind it."""
+def _attribute(lines: list[Line], text: str, tokenizer: Tokenizer) -> None:
+    """Give each line the tokens that begin in its block or in the line end behind it."""
     starts = tokenizer.starts(text)
     end, counted = 0, 0
-    for offer in offers:
-        end += len(offer.block) + 1
-        begun = len(starts) if offer is offers[-1] else bisect_left(starts, end)
-        offer.used = begun - counted
+    for line in lines:
+        end += len(line.block) + 1
+        begun = len(starts) if line is lines[-1] else bisect_left(starts, end)
+        line.used = begun - counted
         counted = begun

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from assembler.report import Offer, Section
+from assembler.report import Line, Section
 from assembler.settings import Layout
 
 __all__ = ["FRAMES", "HEADERS", "ORDERS", "arrange", "last_of"]
@@ -53,14 +53,14 @@ FRAMES: Mapping[Section, tuple[str, str]] = {
 """What is shown around a section's text and is part of it."""
 
 
-def arrange(offers: Iterable[Offer], layout: Layout) -> list[Offer]:
+def arrange(lines: Iterable[Line], layout: Layout) -> list[Line]:
     """Return what was kept, in the order of the context. Within a section the given order stays."""
-    places: dict[str, list[Offer]] = {place: [] for place in ORDERS[layout]}
-    for offer in offers:
-        if offer.kept:
-            header_of_action = offer.section == "last_action" and offer.item == "header"
-            places[RECENT_STORY if header_of_action else offer.section].append(offer)
-    return [offer for place in places.values() for offer in place]
+    places: dict[str, list[Line]] = {place: [] for place in ORDERS[layout]}
+    for line in lines:
+        if line.kept:
+            header_of_action = line.section == "last_action" and line.item == "header"
+            places[RECENT_STORY if header_of_action else line.section].append(line)
+    return [line for place in places.values() for line in place]
 
 
 def last_of(sections: Sequence[Section], layout: Layout) -> Section | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-__all__ = ["SECTIONS", "Line", "Offer", "Part", "Report", "Section", "Verdict", "no_room"]
+__all__ = ["SECTIONS", "Line", "Part", "Report", "Section", "Verdict", "no_room"]
 
 Section = Literal[
     "front_memory",
@@ -25,23 +25,24 @@ Verdict = Literal["kept", "trimmed", "dropped"]
 
 
 @dataclass(slots=True)
-class Offer:
-    """An item while the context is being packed; it becomes a line of the report.
+class Line:
+    """What became of one offered item. The packers write in it until the context is finished.
 
     Attributes:
         section: where it belongs.
         item: `text`, `header`, or an id.
-        block: its text as it would stand in the context, without the line end.
+        block: its text as it stands in the context or would stand there, without the line end.
         offered: what it costs whole, in tokens.
         used: what it costs in this context.
         verdict: whether it is in.
         reason: why it is not, or not whole, in words.
-        details: what else the line says of it.
+        details: what else there is to say: for a card `trigger`, `action` and `score`, for a memory `rank` and
+            `similarity`.
     """
 
     section: Section
     item: str
-    block: str
+    block: str = field(repr=False)
     offered: int
     used: int = 0
     verdict: Verdict = "dropped"
@@ -65,6 +66,18 @@ class Offer:
         """Take in a part of it."""
         self.verdict, self.block, self.used, self.reason = "trimmed", block, used, reason
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the line as JSON values, details beside the fields."""
+        return {
+            "section": self.section,
+            "item": self.item,
+            "verdict": self.verdict,
+            "offered": self.offered,
+            "used": self.used,
+            "reason": self.reason,
+            **self.details,
+        }
+
 
 def no_room(needs: int, left: int, header: int = 0) -> str:
     """Return the reason of an item that did not fit.
@@ -75,29 +88,6 @@ def no_room(needs: int, left: int, header: int = 0) -> str:
     'no room: needs 216, 40 left (4 of it for the header)'
     """
     return f"no room: needs {needs}, {left} left" + (f" ({header} of it for the header)" if header else "")
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What became of one offered item; the fields are those of `Offer`."""
-
-    section: Section
-    item: str
-    verdict: Verdict
-    offered: int
-    used: int
-    reason: str
-    details: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, offer: Offer) -> Line:
-        """Return the line of an offer."""
-        return cls(offer.section, offer.item, offer.verdict, offer.offered, offer.used, offer.reason, offer.details)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the line as JSON values, details beside the fields."""
-        fields = {name: getattr(self, name) for name in ("section", "item", "verdict", "offered", "used", "reason")}
-        return fields | dict(self.details)
 
 
 @dataclass(frozen=True, slots=True)

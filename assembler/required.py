@@ -9,7 +9,7 @@ from assembler.adventure import Adventure
 from assembler.blocks import BlockMaker
 from assembler.errors import ContextTooSmallError
 from assembler.layout import FRAMES, HEADERS, last_of
-from assembler.report import Offer, Section
+from assembler.report import Line, Section
 from assembler.settings import Layout
 from assembler.trimming import cut
 from memorybank.text import clean
@@ -25,8 +25,8 @@ SECTION_WAS_CUT = "a higher-priority section was cut"
 
 def pack_required(
     adventure: Adventure, *, context_size: int, limit: int, layout: Layout, blocks: BlockMaker
-) -> list[Offer]:
-    """Pack the required part: its offers in order of priority.
+) -> list[Line]:
+    """Pack the required part: its lines in order of priority.
 
     Args:
         adventure: what the game knows.
@@ -39,9 +39,9 @@ def pack_required(
         ContextTooSmallError: Front Memory and Last Action alone exceed the context size.
     """
     must = _front_memory_and_last_action(adventure, blocks)
-    used = sum(offer.used for offer in must)
+    used = sum(line.used for line in must)
     if used > context_size:
-        front = sum(offer.used for offer in must if offer.section == "front_memory")
+        front = sum(line.used for line in must if line.section == "front_memory")
         raise ContextTooSmallError(front_memory=front, last_action=used - front, context_size=context_size)
     components = _components(adventure)
     if must:
@@ -51,27 +51,27 @@ def pack_required(
     present = [section for section, _ in components]
     for _ in components:
         last = last_of(present, layout)
-        offers = _pack_components(components, limit, last, blocks)
-        if last_of([offer.section for offer in offers if offer.kept], layout) == last:
-            return offers
+        lines = _pack_components(components, limit, last, blocks)
+        if last_of([line.section for line in lines if line.kept], layout) == last:
+            return lines
         present = [section for section in present if section != last]
     return _pack_components(components, limit, None, blocks)
 
 
-def _front_memory_and_last_action(adventure: Adventure, blocks: BlockMaker) -> list[Offer]:
-    offers: list[Offer] = []
+def _front_memory_and_last_action(adventure: Adventure, blocks: BlockMaker) -> list[Line]:
+    lines: list[Line] = []
     front = blocks(adventure.front_memory, last=True)
     if front.text:
-        offers.append(Offer("front_memory", "text", front.text, front.tokens))
+        lines.append(Line("front_memory", "text", front.text, front.tokens))
     action = adventure.last_action
     if action is not None:
         header = blocks(HEADERS["last_action"])
         shown = blocks.action(action, last=not front.text)
-        offers.append(Offer("last_action", "header", header.text, header.tokens))
-        offers.append(Offer("last_action", "text", shown.text, shown.tokens, details={"action": action.id}))
-    for offer in offers:
-        offer.keep()
-    return offers
+        lines.append(Line("last_action", "header", header.text, header.tokens))
+        lines.append(Line("last_action", "text", shown.text, shown.tokens, details={"action": action.id}))
+    for line in lines:
+        line.keep()
+    return lines
 
 
 def _components(adventure: Adventure) -> list[tuple[Section, str]]:
@@ -82,31 +82,31 @@ def _components(adventure: Adventure) -> list[tuple[Section, str]]:
 
 def _pack_components(
     components: Sequence[tuple[Section, str]], room: int, last: Section | None, blocks: BlockMaker
-) -> list[Offer]:
+) -> list[Line]:
     """Take the components in while they fit; cut the first that does not; leave out the rest."""
-    offers: list[Offer] = []
+    lines: list[Line] = []
     for section, text in components:
         prefix, suffix = FRAMES.get(section, ("", ""))
         block = blocks(text, prefix, suffix, last=section == last)
-        offer = Offer(section, "text", block.text, block.tokens)
-        offers.append(offer)
+        line = Line(section, "text", block.text, block.tokens)
+        lines.append(line)
         if room < 0:
-            offer.drop(SECTION_WAS_CUT)
+            line.drop(SECTION_WAS_CUT)
         elif block.tokens <= room:
-            offer.keep()
+            line.keep()
             room -= block.tokens
         else:
-            _cut_to(offer, text, room, last=section == last, blocks=blocks)
+            _cut_to(line, text, room, last=section == last, blocks=blocks)
             room = -1
-    return offers
+    return lines
 
 
-def _cut_to(offer: Offer, text: str, room: int, *, last: bool, blocks: BlockMaker) -> None:
-    prefix, suffix = FRAMES.get(offer.section, ("", ""))
+def _cut_to(line: Line, text: str, room: int, *, last: bool, blocks: BlockMaker) -> None:
+    prefix, suffix = FRAMES.get(line.section, ("", ""))
     count = blocks.tokenizer.count
     end = suffix if last else suffix + "\n"
     part = cut(text, room, lambda part: count(prefix + part + end), blocks.tokenizer)
     if part is None:
-        offer.drop(OVER_LIMIT)
+        line.drop(OVER_LIMIT)
     else:
-        offer.trim(prefix + part + suffix, count(prefix + part + end), OVER_LIMIT)
+        line.trim(prefix + part + suffix, count(prefix + part + end), OVER_LIMIT)

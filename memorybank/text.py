@@ -5,7 +5,7 @@ A leaf: the standard library only.
 
 from __future__ import annotations
 
-__all__ = ["clean", "repair"]
+__all__ = ["clean", "join_surrogates", "repair"]
 
 
 def repair(text: str) -> str:
@@ -19,11 +19,17 @@ def repair(text: str) -> str:
     >>> repair("\ud83d\udc4d \ud83d") == "👍 \ufffd"
     True
     """
+    text = join_surrogates(text)
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def join_surrogates(text: str) -> str:
+    """Return `text` with surrogate pairs joined and lone halves replaced by U+FFFD; sound text comes back as it is."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
 
 
 def clean(text: str) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from memorybank.errors import TokenizerError
+from memorybank.text import join_surrogates
 
 if TYPE_CHECKING:
     import tiktoken
@@ -173,12 +174,14 @@ class HuggingFaceTokenizer:
 
     def count(self, text: str) -> int:
         """Return the number of tokens in `text`, without those that a model adds around it."""
-        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        return len(self._encode(text).ids)
 
     def starts(self, text: str) -> list[int]:
         """Return for each token the index of the character in which it begins."""
-        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
-        return list(accumulate((begin for begin, _ in offsets), max))
+        return list(accumulate((begin for begin, _ in self._encode(text).offsets), max))
+
+    def _encode(self, text: str) -> tokenizers.Encoding:
+        return self._tokenizer.encode(join_surrogates(text), add_special_tokens=False)
 
 
 def _load_tokenizer_json(path: Path) -> tokenizers.Tokenizer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assembler.blocks import BlockMaker
 from assembler.layout import HEADERS
-from assembler.report import Offer, Section, no_room
+from assembler.report import Line, Section, no_room
 
 __all__ = ["HeadedSection"]
 
@@ -14,32 +14,32 @@ class HeadedSection:
 
     def __init__(self, section: Section, blocks: BlockMaker) -> None:
         header = blocks(HEADERS[section])
-        self._header = Offer(section, "header", header.text, header.tokens)
-        self.items: list[Offer] = []
+        self._header = Line(section, "header", header.text, header.tokens)
+        self.items: list[Line] = []
 
     @property
     def tokens(self) -> int:
         """Tokens used, the header's included."""
-        return self._header.used + sum(offer.used for offer in self.items)
+        return self._header.used + sum(line.used for line in self.items)
 
     @property
-    def offers(self) -> list[Offer]:
+    def lines(self) -> list[Line]:
         """The header, if anything stands under it, and all items, in the order of rank."""
         return [self._header, *self.items] if self._header.kept else self.items
 
-    def take(self, offer: Offer, room: int) -> int:
+    def take(self, line: Line, room: int) -> int:
         """Take the item in if it fits the room; return the tokens that this costs, 0 if it was passed over."""
         header = 0 if self._header.kept else self._header.offered
-        needs = offer.offered + header
+        needs = line.offered + header
         if needs > room:
-            offer.drop(no_room(needs, room, header))
+            line.drop(no_room(needs, room, header))
             return 0
         self._header.keep()
-        offer.keep()
+        line.keep()
         return needs
 
-    def give_up(self, offer: Offer, reason: str) -> None:
+    def give_up(self, line: Line, reason: str) -> None:
         """Leave out an item that was in, and the header with the last one."""
-        offer.drop(reason)
+        line.drop(reason)
         if not any(item.kept for item in self.items):
             self._header.drop("")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from assembler.adventure import Adventure
 from assembler.blocks import BlockMaker
-from assembler.report import Offer, no_room
+from assembler.report import Line, no_room
 
 __all__ = ["History"]
 
@@ -21,38 +21,38 @@ class History:
 
     def __init__(self, adventure: Adventure, blocks: BlockMaker, *, anchor: str | None, anchor_step: int) -> None:
         self._older = self._read(adventure, blocks)
-        self._read_offers: list[Offer] = []
+        self._read_lines: list[Line] = []
         self._kept = 0
         self._step = anchor_step
         self._anchor = anchor if anchor is not None and adventure.actions.position(anchor) is not None else None
         self.tokens = 0
 
     @staticmethod
-    def _read(adventure: Adventure, blocks: BlockMaker) -> Iterator[Offer]:
+    def _read(adventure: Adventure, blocks: BlockMaker) -> Iterator[Line]:
         actions = adventure.actions.newest_first()
         next(actions, None)  # the last action is no history
         for action in actions:
             block = blocks.action(action)
-            yield Offer("history", action.id, block.text, block.tokens)
+            yield Line("history", action.id, block.text, block.tokens)
 
-    def _offer(self, index: int) -> Offer | None:
-        """Return the offer of the action that is `index` actions older than the newest of history."""
-        while len(self._read_offers) <= index:
-            offer = next(self._older, None)
-            if offer is None:
+    def _line(self, index: int) -> Line | None:
+        """Return the line of the action that is `index` actions older than the newest of history."""
+        while len(self._read_lines) <= index:
+            line = next(self._older, None)
+            if line is None:
                 return None
-            self._read_offers.append(offer)
-        return self._read_offers[index]
+            self._read_lines.append(line)
+        return self._read_lines[index]
 
     @property
-    def kept(self) -> list[Offer]:
+    def kept(self) -> list[Line]:
         """What is in the context, newest first."""
-        return self._read_offers[: self._kept]
+        return self._read_lines[: self._kept]
 
     @property
-    def offers(self) -> list[Offer]:
+    def lines(self) -> list[Line]:
         """Every action kept, newest first, and the first that is not."""
-        return self._read_offers[: self._kept + 1]
+        return self._read_lines[: self._kept + 1]
 
     @property
     def first(self) -> str | None:
@@ -68,40 +68,40 @@ class History:
         before, left, index = self.tokens, room - self.tokens, self._kept
         if self._kept and self.first == self._anchor:
             return 0
-        while (offer := self._offer(index)) is not None:
-            if offer.offered > left:
-                offer.drop(no_room(offer.offered, left))
+        while (line := self._line(index)) is not None:
+            if line.offered > left:
+                line.drop(no_room(line.offered, left))
                 break
-            left -= offer.offered
+            left -= line.offered
             index += 1
-            if offer.item == self._anchor:
-                if (older := self._offer(index)) is not None:
+            if line.item == self._anchor:
+                if (older := self._line(index)) is not None:
                     older.drop("older than the anchor, where history began on the previous turn")
                 break
-        for offer in self._read_offers[self._kept : self._move_on(index)]:
-            offer.keep()
+        for line in self._read_lines[self._kept : self._move_on(index)]:
+            line.keep()
             self._kept += 1
-            self.tokens += offer.used
+            self.tokens += line.used
         return self.tokens - before
 
     def _move_on(self, count: int) -> int:
         """Return how many of the `count` newest actions may stay: the beginning stays or moves by a whole step."""
-        if self._anchor is None or (count and self._read_offers[count - 1].item == self._anchor):
+        if self._anchor is None or (count and self._read_lines[count - 1].item == self._anchor):
             return count
         passed, index = 0, count
         while passed < self._step:
-            offer = self._offer(index)
-            if offer is None:
+            line = self._line(index)
+            if line is None:
                 return count  # the anchor is not among the actions before the last one: filled exactly
-            passed += offer.offered
-            if offer.item == self._anchor:
+            passed += line.offered
+            if line.item == self._anchor:
                 break
             index += 1
         while passed < self._step and count:
             count -= 1
-            offer = self._read_offers[count]
-            passed += offer.offered
-            offer.drop(f"left out so that the beginning of history moves on by {self._step} tokens")
+            line = self._read_lines[count]
+            passed += line.offered
+            line.drop(f"left out so that the beginning of history moves on by {self._step} tokens")
         return count
 
     def give_up_oldest(self, reason: str) -> bool:
@@ -109,7 +109,7 @@ class History:
         if not self._kept:
             return False
         self._kept -= 1
-        offer = self._read_offers[self._kept]
-        self.tokens -= offer.used
-        offer.drop(reason)
+        line = self._read_lines[self._kept]
+        self.tokens -= line.used
+        line.drop(reason)
         return True

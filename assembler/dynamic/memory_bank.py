@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from assembler.action_log import ActionLog
 from assembler.blocks import BlockMaker
 from assembler.dynamic.headed import HeadedSection
-from assembler.report import Offer
+from assembler.report import Line
 from memorybank.memory import Memory, Recalled
 
 __all__ = ["Bank", "Memories"]
@@ -39,7 +39,7 @@ class Memories(HeadedSection):
             details: dict[str, Any] = {"rank": rank, "similarity": round(result.similarity, 6)}
             if result.memory.pinned:
                 details["pinned"] = True
-            self.items.append(Offer("memory_bank", result.memory.id, block.text, block.tokens, details=details))
+            self.items.append(Line("memory_bank", result.memory.id, block.text, block.tokens, details=details))
 
     def fill(self, room: int, in_context: Collection[str]) -> int:
         """Take memories in the order of rank while they fit; return the tokens that it took.
@@ -49,13 +49,13 @@ class Memories(HeadedSection):
             in_context: ids of the actions that stand in the context already.
         """
         used = 0
-        for offer, result in zip(self.items, self._recalled, strict=True):
-            if offer.kept:
+        for line, result in zip(self.items, self._recalled, strict=True):
+            if line.kept:
                 continue
             if self._is_redundant(result.memory, in_context):
-                offer.drop("already in history")
+                line.drop("already in history")
             else:
-                used += self.take(offer, room - used)
+                used += self.take(line, room - used)
         return used
 
     def _is_redundant(self, memory: Memory, in_context: Collection[str]) -> bool:
@@ -67,8 +67,8 @@ class Memories(HeadedSection):
         position = self._log.position(action_id)
         return position is None or self._log[position].has_text
 
-    def in_story_order(self) -> list[Offer]:
-        """Return the offers sorted by first source action in the log, then by time made.
+    def in_story_order(self) -> list[Line]:
+        """Return the lines sorted by first source action in the log, then by time made.
 
         A memory without a source action in the log belongs to no place in the story; it stands before all others.
         """
@@ -78,5 +78,5 @@ class Memories(HeadedSection):
             positions = (self._log.position(action) for action in memory.actions)
             return next((p for p in positions if p is not None), -1), memory.created, index
 
-        kept = sorted((index for index, offer in enumerate(self.items) if offer.kept), key=place)
+        kept = sorted((index for index, line in enumerate(self.items) if line.kept), key=place)
         return [self._header, *(self.items[index] for index in kept)] if kept else []

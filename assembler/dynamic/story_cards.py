@@ -8,7 +8,7 @@ from __future__ import annotations
 from assembler.blocks import BlockMaker
 from assembler.dynamic.headed import HeadedSection
 from assembler.dynamic.triggers import Match
-from assembler.report import Offer
+from assembler.report import Line
 
 __all__ = ["StoryCards"]
 
@@ -21,16 +21,16 @@ class StoryCards(HeadedSection):
         for match in matches:
             block = blocks(match.card.entry)
             details = {"trigger": match.trigger, "action": match.action_id, "score": round(match.score, 6)}
-            self.items.append(Offer("story_cards", match.card.id, block.text, block.tokens, details=details))
+            self.items.append(Line("story_cards", match.card.id, block.text, block.tokens, details=details))
 
     def fill(self, room: int) -> int:
         """Take the cards that are not in yet, in the order of rank, while they fit; return the tokens that it took."""
         used = 0
-        for offer in self.items:
-            if offer.kept:
+        for line in self.items:
+            if line.kept:
                 continue
-            if not offer.block:
-                offer.drop("the entry is empty")
+            if not line.block:
+                line.drop("the entry is empty")
             else:
-                used += self.take(offer, room - used)
+                used += self.take(line, room - used)
         return used

@@ -15,7 +15,7 @@ from assembler.dynamic.story_cards import StoryCards
 from assembler.dynamic.triggers import Match, trigger_index, triggers_of
 from assembler.exact import count_exactly
 from assembler.layout import arrange
-from assembler.report import Line, Offer, Part, Report
+from assembler.report import Line, Part, Report
 from assembler.required import pack_required
 from assembler.settings import Settings
 
@@ -86,7 +86,7 @@ def assemble(
     limit = required_limit(size, settings.required_percent)
 
     required = pack_required(adventure, context_size=size, limit=limit, layout=layout, blocks=blocks)
-    left = size - sum(offer.used for offer in required)
+    left = size - sum(line.used for line in required)
     shares = split(
         left,
         memory_bank=bank is not None,
@@ -109,7 +109,7 @@ def assemble(
         messages=_messages(in_context),
         tokens=tokens,
         anchor=dynamic.history.first if layout == "cache_friendly" else None,
-        report=_report(adventure, settings, blocks, limit, shares, matches, [*required, *dynamic.offers]),
+        report=_report(adventure, settings, blocks, limit, shares, matches, [*required, *dynamic.lines]),
     )
 
 
@@ -162,33 +162,33 @@ class _Dynamic:
         if self.history.give_up_oldest(reason):
             return True
         for section in (self.memories, self.cards):
-            for offer in reversed(section.items):
-                if offer.kept:
-                    section.give_up(offer, reason)
+            for line in reversed(section.items):
+                if line.kept:
+                    section.give_up(line, reason)
                     return True
         return False
 
     def _actions_in_context(self) -> set[str]:
-        ids = {offer.item for offer in self.history.kept}
+        ids = {line.item for line in self.history.kept}
         return ids | {self._last_action} if self._last_action is not None else ids
 
     @property
-    def offers(self) -> list[Offer]:
-        """All offers, in the order of the report."""
-        return [*self.cards.offers, *self.history.offers, *self.memories.offers]
+    def lines(self) -> list[Line]:
+        """All lines, in the order of the report."""
+        return [*self.cards.lines, *self.history.lines, *self.memories.lines]
 
-    def in_context_order(self) -> list[Offer]:
-        """All offers, each section's in the order in which they stand in the context."""
+    def in_context_order(self) -> list[Line]:
+        """All lines, each section's in the order in which they stand in the context."""
         return [
-            *self.cards.offers,
+            *self.cards.lines,
             *reversed(self.history.kept),
             *self.memories.in_story_order(),
         ]
 
 
-def _messages(in_context: list[Offer]) -> tuple[Message, ...]:
-    system = "\n".join(offer.block for offer in in_context if offer.section == "ai_instructions")
-    user = "\n".join(offer.block for offer in in_context if offer.section != "ai_instructions")
+def _messages(in_context: list[Line]) -> tuple[Message, ...]:
+    system = "\n".join(line.block for line in in_context if line.section == "ai_instructions")
+    user = "\n".join(line.block for line in in_context if line.section != "ai_instructions")
     return tuple(Message(role, content) for role, content in (("system", system), ("user", user)) if content)
 
 
@@ -199,11 +199,11 @@ def _report(
     limit: int,
     shares: Shares,
     matches: list[Match],
-    offers: list[Offer],
+    lines: list[Line],
 ) -> Report:
     used = {"story_cards": 0, "history": 0, "memory_bank": 0, "required": 0}
-    for offer in offers:
-        used[offer.section if offer.section in used else "required"] += offer.used
+    for line in lines:
+        used[line.section if line.section in used else "required"] += line.used
     waiting = None
     if settings.list_unmatched:
         matched = {match.card.id for match in matches}
@@ -222,6 +222,6 @@ def _report(
             "memory_bank": Part(shares.memory_bank, used["memory_bank"]),
         },
         cards_not_matched=len(adventure.story_cards) - len(matches),
-        lines=tuple(Line.of(offer) for offer in offers),
+        lines=tuple(lines),
         cards_waiting=waiting,
     )
