@@ -87,13 +87,14 @@ def _parser() -> argparse.ArgumentParser:
     load.set_defaults(run=_import)
     load.add_argument("file", metavar="FILE", help="any supported file; its format is found by looking into it")
     load.add_argument("-o", "--output", metavar="FILE", help="where the document goes (standard output)")
+    load.add_argument("--select", metavar="WHICH", help="which of several adventures in the file: number or title")
     load.add_argument("--into", metavar="FILE", help="an adventure document that gets what is imported added")
 
     save = commands.add_parser("export", help="turn an adventure document into another program's file")
     save.set_defaults(run=_export)
     save.add_argument("file", metavar="FILE", help="an adventure/1 document; - reads standard input")
     save.add_argument(
-        "--as", dest="format", required=True, metavar="FORMAT", help="one of the names in `export --help`"
+        "--as", dest="format", required=True, metavar="FORMAT", help="for example aidungeon-cards; a wrong name lists all"
     )
     save.add_argument("-o", "--output", metavar="FILE", help="where the file goes (standard output)")
     return parser
@@ -182,19 +183,24 @@ def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 def _import(call: argparse.Namespace) -> None:
     from assembler.document import dumps
-    from assembler.formats import import_file
+    from assembler.formats import FORMATS, import_file
 
     into = _read(call.into) if call.into else None
-    imported = import_file(call.file, into=into)
-    for line in imported.summary():
+    result = import_file(call.file, into=into, select=call.select)
+    _write(dumps(result.adventure).encode(), call.output)
+    counts = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in result.imported.items())
+    _note(f"read as {FORMATS[result.format].what}: {counts}; {len(result.skipped)} skipped")
+    for line in [*(f"skipped {skip}" for skip in result.skipped), *(f"note: {note}" for note in result.notes)]:
         _note(line)
-    _write(dumps(imported.adventure).encode(), call.output)
 
 
 def _export(call: argparse.Namespace) -> None:
-    from assembler.formats import export
+    from assembler.formats import export, left_out
 
-    _write(export(_read(call.file), call.format), call.output)
+    adventure = _read(call.file)
+    _write(export(adventure, call.format), call.output)
+    for loss in left_out(adventure, call.format):
+        _note(f"note: {call.format} has no place for {loss}")
 
 
 def _write(data: bytes, output: str | None) -> None:

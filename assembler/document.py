@@ -18,6 +18,9 @@ __all__ = ["FORMAT", "UnknownFieldWarning", "dumps", "from_dict", "load", "loads
 
 FORMAT = "adventure/1"
 
+IMPORTED = "imported"
+"""The field in which `assembler import` keeps what only the file's own program understands; no cause for a warning."""
+
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -160,13 +163,13 @@ def _without_empty(**fields: Any) -> dict[str, Any]:
 
 
 def _warn_of_unknown_fields(adventure: Adventure) -> None:
-    places = list(adventure.extra)
+    places = [key for key in adventure.extra if key != IMPORTED]
     for name, extras in (
         ("story_cards", (card.extra for card in adventure.story_cards)),
         ("actions", (action.extra for action in adventure.actions)),
         ("memories", (memory.metadata for memory in adventure.memories)),
     ):
-        places += sorted({f"{name}[].{key}" for extra in extras for key in extra})
+        places += sorted({f"{name}[].{key}" for extra in extras for key in extra if key != IMPORTED})
     if places:
         shown = ", ".join(places[:10]) + (f" and {len(places) - 10} more" if len(places) > 10 else "")
         warnings.warn(f"unknown fields are kept but not used: {shown}", UnknownFieldWarning, stacklevel=3)

@@ -46,16 +46,7 @@ def pack_required(
     components = _components(adventure)
     if must:
         return must + _pack_components(components, limit - used, None, blocks)
-    # Nothing stands behind the components: the last one that goes in has no line end. Which one that is depends on
-    # what fits, and what fits on that; so each is tried as the last one, from the end of the layout on.
-    present = [section for section, _ in components]
-    for _ in components:
-        last = last_of(present, layout)
-        lines = _pack_components(components, limit, last, blocks)
-        if last_of([line.section for line in lines if line.kept], layout) == last:
-            return lines
-        present = [section for section in present if section != last]
-    return _pack_components(components, limit, None, blocks)
+    return _pack_without_end(components, limit, layout, blocks)
 
 
 def _front_memory_and_last_action(adventure: Adventure, blocks: BlockMaker) -> list[Line]:
@@ -99,6 +90,25 @@ def _pack_components(
             _cut_to(line, text, room, last=section == last, blocks=blocks)
             room = -1
     return lines
+
+
+def _pack_without_end(
+    components: Sequence[tuple[Section, str]], limit: int, layout: Layout, blocks: BlockMaker
+) -> list[Line]:
+    """Pack the components of an adventure in which nothing stands behind them.
+
+    The last one that goes in has no line end. Which one that is depends on what fits, and what fits on that; so each
+    is tried as the last one, from the end of the layout on. If none goes in, any attempt says so.
+    """
+    present = [section for section, _ in components]
+    attempts: list[list[Line]] = []
+    while present:
+        last = last_of(present, layout)
+        attempts.append(_pack_components(components, limit, last, blocks))
+        if last_of([line.section for line in attempts[-1] if line.kept], layout) == last:
+            return attempts[-1]
+        present = [section for section in present if section != last]
+    return attempts[0] if attempts else []
 
 
 def _cut_to(line: Line, text: str, room: int, *, last: bool, blocks: BlockMaker) -> None:
