@@ -94,7 +94,11 @@ def _parser() -> argparse.ArgumentParser:
     save.set_defaults(run=_export)
     save.add_argument("file", metavar="FILE", help="an adventure/1 document; - reads standard input")
     save.add_argument(
-        "--as", dest="format", required=True, metavar="FORMAT", help="for example aidungeon-cards; a wrong name lists all"
+        "--as",
+        dest="format",
+        required=True,
+        metavar="FORMAT",
+        help="for example aidungeon-cards; a wrong name lists all",
     )
     save.add_argument("-o", "--output", metavar="FILE", help="where the file goes (standard output)")
     return parser

@@ -130,24 +130,26 @@ class _Dynamic:
         blocks: BlockMaker,
         anchor: str | None,
     ) -> None:
-        last = adventure.last_action
-        self._last_action = last.id if last else None
-        recalled = (
-            bank.search(last.text, limit=settings.memory_candidates, pinned_first=True)
-            if bank is not None and last is not None
-            else ()
-        )
+        self._last_action = adventure.last_action
+        self._bank = bank
+        self._settings = settings
         self.cards = StoryCards(matches, blocks)
         self.history = History(adventure, blocks, anchor=anchor, anchor_step=settings.anchor_step)
-        self.memories = Memories(recalled, adventure.actions, blocks)
+        self.memories = Memories(adventure.actions, blocks)
 
     def pack(self, left: int, shares: Shares) -> None:
         """Steps 1 to 4 of SPEC.md section 4."""
         self.cards.fill(shares.story_cards)
         self.history.fill(left - self.cards.tokens - shares.memory_bank)
+        self._recall(left - self.cards.tokens - self.history.tokens)
         self.memories.fill(left - self.cards.tokens - self.history.tokens, self._actions_in_context())
         self.history.fill(left - self.cards.tokens - self.memories.tokens)
         self.cards.fill(left - self.cards.tokens - self.history.tokens - self.memories.tokens)
+
+    def _recall(self, room: int) -> None:
+        if self._bank is not None and self._last_action is not None:
+            query, limit = self._last_action.text, self._settings.candidates(room)
+            self.memories.offer(self._bank.search(query, limit=limit, pinned_first=True))
 
     def take_more(self, room: int) -> bool:
         """Take in what fits into room that the exact count has found; whether anything did."""
@@ -170,7 +172,7 @@ class _Dynamic:
 
     def _actions_in_context(self) -> set[str]:
         ids = {line.item for line in self.history.kept}
-        return ids | {self._last_action} if self._last_action is not None else ids
+        return ids | {self._last_action.id} if self._last_action is not None else ids
 
     @property
     def lines(self) -> list[Line]:

@@ -29,7 +29,8 @@ class Settings:
         story_cards_percent: the cards' share of what Required leaves.
         memory_bank_percent: the memories' share of what Required leaves; 0 in effect when the bank is off.
         anchor_step: tokens by which History's beginning moves on at least, in the cache-friendly layout.
-        memory_candidates: how many memories, best first, are considered besides the pinned ones.
+        memory_candidates: how many memories, best first, are considered; None for 100, or one for every ten tokens
+            of room if that is more.
         list_unmatched: whether the report lists the cards that did not match with what they wait for.
 
     Raises:
@@ -43,7 +44,7 @@ class Settings:
     story_cards_percent: int = 25
     memory_bank_percent: int = 25
     anchor_step: int = 512
-    memory_candidates: int = 1000
+    memory_candidates: int | None = None
     list_unmatched: bool = False
 
     def __post_init__(self) -> None:
@@ -52,7 +53,8 @@ class Settings:
         self._check("story_cards_percent", 0, 100)
         self._check("memory_bank_percent", 0, 100)
         self._check("anchor_step", 1, _MOST)
-        self._check("memory_candidates", 1, 10_000)
+        if self.memory_candidates is not None:
+            self._check("memory_candidates", 1, 10_000)
         if self.story_cards_percent + self.memory_bank_percent > 100:
             raise SettingsError(
                 f"story_cards_percent ({self.story_cards_percent}) and memory_bank_percent "
@@ -71,6 +73,10 @@ class Settings:
             raise SettingsError(f"{name}: expected an integer from {least} to {most}, got {value!r}")
         if not least <= value <= most:
             raise SettingsError(f"{name}: {value} is out of range; use {least} to {most}")
+
+    def candidates(self, room: int) -> int:
+        """Return how many memories to ask the bank for, given the tokens that there are for them."""
+        return self.memory_candidates or min(max(100, room // 10), 10_000)
 
     def open_tokenizer(self) -> Tokenizer:
         """Return the tokenizer. Raises `memorybank.errors.TokenizerError` if it cannot be had."""

@@ -47,6 +47,7 @@ class Memory:
         created: when it was first stored, in UTC.
         last_used: when it last went into a committed context, in UTC; None if never.
         use_count: how often it went into a committed context.
+        ordinal: its place in the order of storing; tells apart what was stored at the same time.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Memory:
     created: datetime
     last_used: datetime | None = None
     use_count: int = 0
+    ordinal: int = field(default=0, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

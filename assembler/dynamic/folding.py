@@ -16,9 +16,10 @@ from memorybank.text import repair
 
 __all__ = ["Folded", "fold"]
 
-_SAME = str.maketrans({"ı": "i", "’": "'", "ʼ": "'"})
+_SAME = str.maketrans({"İ": "i", "ı": "i", "’": "'", "ʼ": "'"})
 _DOT_ABOVE = "\u0307"
-_CLUSTER = regex.compile("[\ud800-\udbff][\udc00-\udfff]|\\X")
+_CLUSTER = regex.compile("[\ud800-\udbff][\udc00-\udfff]|[ -~]+(?=[ -~])|\\X")
+"""A surrogate pair, a run of ASCII that nothing can join, or a grapheme cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +65,11 @@ def _fold_in_place(text: str) -> str | None:
         text.encode("utf-8")
     except UnicodeEncodeError:
         return None
+    text = text.translate(_SAME)
     folded = text.casefold()
     same_places = len(folded) == len(text) and _DOT_ABOVE not in folded  # casefold never shortens a character
-    if not same_places or not unicodedata.is_normalized("NFC", text) or not unicodedata.is_normalized("NFC", folded):
-        return None
-    return folded.translate(_SAME)
+    is_composed = unicodedata.is_normalized("NFC", text) and unicodedata.is_normalized("NFC", folded)
+    return folded if same_places and is_composed else None
 
 
 def _fold_by_cluster(text: str) -> Folded:
@@ -76,10 +77,15 @@ def _fold_by_cluster(text: str) -> Folded:
     starts: list[int] = []
     ends: list[int] = []
     for match in _CLUSTER.finditer(text):
-        part = _fold_cluster(match[0])
+        start, end = match.span()
+        part = match[0].lower() if match[0].isascii() else _fold_cluster(match[0])
         parts.append(part)
-        starts += [match.start()] * len(part)
-        ends += [match.end()] * len(part)
+        if match[0].isascii():
+            starts += range(start, end)
+            ends += range(start + 1, end + 1)
+        else:
+            starts += [start] * len(part)
+            ends += [end] * len(part)
     return Folded("".join(parts), starts, ends)
 
 

@@ -30,12 +30,17 @@ class Bank(Protocol):
 class Memories(HeadedSection):
     """The section `memory_bank`: memories are whole or absent; in the context they stand in story order."""
 
-    def __init__(self, recalled: Sequence[Recalled], log: ActionLog, blocks: BlockMaker) -> None:
+    def __init__(self, log: ActionLog, blocks: BlockMaker) -> None:
         super().__init__("memory_bank", blocks)
-        self._recalled = recalled
         self._log = log
+        self._blocks = blocks
+        self._recalled: Sequence[Recalled] = ()
+
+    def offer(self, recalled: Sequence[Recalled]) -> None:
+        """Offer the memories that the bank has recalled, best first."""
+        self._recalled = recalled
         for rank, result in enumerate(recalled, start=1):
-            block = blocks(result.memory.text)
+            block = self._blocks(result.memory.text)
             details: dict[str, Any] = {"rank": rank, "similarity": round(result.similarity, 6)}
             if result.memory.pinned:
                 details["pinned"] = True
@@ -76,7 +81,7 @@ class Memories(HeadedSection):
         def place(index: int) -> tuple[int, datetime, int]:
             memory = self._recalled[index].memory
             positions = (self._log.position(action) for action in memory.actions)
-            return next((p for p in positions if p is not None), -1), memory.created, index
+            return next((p for p in positions if p is not None), -1), memory.created, memory.ordinal
 
         kept = sorted((index for index, line in enumerate(self.items) if line.kept), key=place)
         return [self._header, *(self.items[index] for index in kept)] if kept else []

@@ -1,0 +1,209 @@
+"""What a write will do to a bank, worked out on the rows that it concerns before anything is stored: pure.
+
+A draft is made inside the write transaction from the bank's row and the memories in question, is changed by the calls
+below in their order, as if each item were written alone, and is then stored as a whole.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from memorybank.errors import MemoryNotFoundError
+from memorybank.memory import Memory, NewMemory
+from memorybank.storage.rows import BankState, StoredMemory, text_hash
+
+__all__ = ["Draft", "evicted", "not_found"]
+
+_GIVEN_ID = re.compile(r"m([1-9][0-9]{0,14})")
+
+
+class Draft:
+    """A bank's row and some of its memories, with the changes that are to be stored.
+
+    Attributes:
+        state: the bank's row; its revision is already the one that this write gets.
+        arrived: ordinals of memories that became active, in order: new ones and restored ones.
+        dropped: ordinals of memories to be deleted.
+    """
+
+    def __init__(self, state: BankState, rows: Iterable[StoredMemory], now: datetime) -> None:
+        self.state = replace(state, revision=state.revision + 1)
+        self.arrived: list[int] = []
+        self.dropped: list[int] = []
+        self._now = now
+        self._rows: dict[str, StoredMemory] = {}
+        self._ids_of_text: dict[str, list[str]] = {}
+        self._stored: dict[int, StoredMemory] = {}
+        self.load(rows)
+
+    def load(self, rows: Iterable[StoredMemory]) -> None:
+        """Take in more rows of the database; those known already stay as they are."""
+        for row in sorted(rows, key=lambda row: row.ordinal):
+            if row.ordinal not in self._stored:
+                self._stored[row.ordinal] = row
+                self._put(row)
+
+    def memory(self, id: str) -> Memory:
+        """Return a memory as it will be."""
+        return self._rows[id].memory
+
+    def require(self, ids: Iterable[str]) -> None:
+        """Raise MemoryNotFoundError unless all of these memories exist."""
+        missing = [id_ for id_ in ids if id_ not in self._rows]
+        if missing:
+            raise not_found(self.state.bank, missing)
+
+    def reserve(self, ids: Iterable[str | None]) -> None:
+        """Keep ids like `m7` that the caller uses from being given to another memory, now or later."""
+        numbers = [int(match[1]) for id_ in ids if id_ is not None and (match := _GIVEN_ID.fullmatch(id_))]
+        self.state = replace(self.state, next_number=max([self.state.next_number, *(n + 1 for n in numbers)]))
+
+    def add(self, item: NewMemory, vector: bytes) -> str:
+        """Add a memory, or change the one that it is; return its id.
+
+        What an item leaves at its default (no actions, not pinned, no metadata) changes nothing in a memory that is
+        there, so that writing the same again is always harmless. Its state stays as it is, too.
+        """
+        id_ = item.id if item.id is not None else self._same_text(item.text)
+        if id_ is not None and id_ in self._rows:
+            given: dict[str, Any] = {"pinned": True} if item.pinned else {}
+            given |= {"actions": item.actions} if item.actions else {}
+            given |= {"metadata": item.metadata} if item.metadata else {}
+            self.edit(id_, vector, text=item.text, **given)
+            return id_
+        return self._insert(item, id_, vector)
+
+    def edit(self, id: str, vector: bytes | None = None, **changes: Any) -> None:
+        """Change fields of a memory. `vector` is that of `changes["text"]`, used only if the text is another one."""
+        row = self._rows[id]
+        memory = replace(row.memory, **changes)
+        if vector is not None and memory.text != row.memory.text:
+            memory = replace(memory, model=self.state.model)
+            row = replace(row, vector=vector, text_hash=text_hash(memory.text))
+        if memory.state == "active" != row.memory.state:
+            self.arrived.append(row.ordinal)
+        self._put(replace(row, memory=memory))
+
+    def drop(self, ids: Iterable[str]) -> None:
+        """Delete memories."""
+        self.dropped += [self._rows.pop(id_).ordinal for id_ in ids]
+
+    def forget(self, ordinals: Iterable[int]) -> None:
+        """Make memories forgotten that were loaded or inserted before."""
+        ids = {row.ordinal: id_ for id_, row in self._rows.items()}
+        for ordinal in ordinals:
+            self.edit(ids[ordinal], state="forgotten")
+
+    def rows(self) -> dict[int, StoredMemory]:
+        """Return all rows of the draft, as they will be, by ordinal."""
+        return {row.ordinal: row for row in self._rows.values()}
+
+    def inserts(self) -> list[StoredMemory]:
+        """Return the new rows."""
+        return [self._stamped(row) for row in self._rows.values() if row.ordinal not in self._stored]
+
+    def updates(self) -> list[StoredMemory]:
+        """Return the rows that differ from what is stored."""
+        return [
+            self._stamped(row)
+            for row in self._rows.values()
+            if row.ordinal in self._stored and _differ(row, self._stored[row.ordinal])
+        ]
+
+    def _insert(self, item: NewMemory, id_: str | None, vector: bytes) -> str:
+        if id_ is None:
+            id_ = f"m{self.state.next_number}"
+            self.state = replace(self.state, next_number=self.state.next_number + 1)
+        ordinal = self.state.next_ordinal
+        memory = Memory(
+            id=id_,
+            text=item.text,
+            actions=item.actions,
+            pinned=item.pinned,
+            metadata=item.metadata,
+            state="active",
+            model=self.state.model,
+            created=self._now,
+            ordinal=ordinal,
+        )
+        self.state = replace(self.state, next_ordinal=ordinal + 1)
+        self._put(StoredMemory(ordinal, self.state.revision, text_hash(item.text), vector, memory))
+        self.arrived.append(ordinal)
+        return id_
+
+    def _put(self, row: StoredMemory) -> None:
+        self._rows[row.memory.id] = row
+        ids = self._ids_of_text.setdefault(row.memory.text, [])
+        if row.memory.id not in ids:
+            ids.append(row.memory.id)
+
+    def _same_text(self, text: str) -> str | None:
+        """Return the id of the oldest memory with this text; stale ones are somebody else's to renew."""
+        for id_ in self._ids_of_text.get(text, []):
+            memory = self._rows[id_].memory
+            if memory.text == text and memory.state != "stale":
+                return id_
+        return None
+
+    def _stamped(self, row: StoredMemory) -> StoredMemory:
+        """Return the row with this write's revision, if an index has to know of the change."""
+        before = self._stored.get(row.ordinal)
+        same = before is not None and (before.memory.text, before.memory.state, before.vector) == (
+            row.memory.text,
+            row.memory.state,
+            row.vector,
+        )
+        return row if same else replace(row, revision=self.state.revision)
+
+
+def not_found(bank: str, ids: Sequence[str]) -> MemoryNotFoundError:
+    """Return the error for ids that no memory has."""
+    more = f" and {len(ids) - 5:,} more" if len(ids) > 5 else ""
+    return MemoryNotFoundError(
+        f"bank {bank!r} has no memory {', '.join(map(repr, ids[:5]))}{more}: nothing was changed"
+    )
+
+
+def evicted(
+    least_used: Iterable[tuple[int, int]], arrivals: Iterable[tuple[int, int, bool]], active: int, capacity: int
+) -> list[int]:
+    """Return the ordinals of the memories that are forgotten so that a bank keeps its capacity (SPEC.md section 9).
+
+    Before each arrival into a full bank the least used memory goes, among equals the oldest. Where only pinned ones
+    are left, nothing goes and the bank has more than its capacity.
+
+    Args:
+        least_used: (use count, ordinal) of the unpinned active memories that were there, at least of the first to go.
+        arrivals: (use count, ordinal, pinned) of those that become active, in order.
+        active: number of active memories before the arrivals.
+        capacity: how many there may be.
+
+    >>> evicted([(0, 1), (0, 2), (5, 3)], [(0, 4, False), (0, 5, True)], active=3, capacity=3)
+    [1, 2]
+    """
+    heap = list(least_used)
+    heapq.heapify(heap)
+    gone: list[int] = []
+
+    def make_room(for_more: int) -> None:
+        while heap and active - len(gone) + for_more > capacity:
+            gone.append(heapq.heappop(heap)[1])
+
+    make_room(0)
+    for use_count, ordinal, pinned in arrivals:
+        make_room(1)
+        active += 1
+        if not pinned:
+            heapq.heappush(heap, (use_count, ordinal))
+    return gone
+
+
+def _differ(one: StoredMemory, other: StoredMemory) -> bool:
+    """Return whether two rows are stored differently. Python calls 1, 1.0 and True equal, JSON does not."""
+    return one != other or json.dumps(one.memory.metadata) != json.dumps(other.memory.metadata)

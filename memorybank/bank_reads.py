@@ -1,0 +1,86 @@
+"""What can be read of a bank without a model and without an index: one memory, pages, counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias, get_args
+
+from memorybank import inputs
+from memorybank.errors import InvalidInputError, MemoryNotFoundError
+from memorybank.memory import Memory, State
+from memorybank.reports import BankInfo, Page
+
+if TYPE_CHECKING:
+    from memorybank.storage import Store
+
+__all__ = ["BankReads"]
+
+Memories: TypeAlias = list[Memory]  # inside the class, `list` is a method
+
+
+class BankReads:
+    """The reading half of `MemoryBank`. Each call sees one moment of the database.
+
+    Attributes:
+        name: the bank's name.
+    """
+
+    def __init__(self, store: Store, name: str) -> None:
+        self.name = inputs.checked_id(name, what="the bank's name")
+        self._store = store
+
+    def get(self, id: str) -> Memory:
+        """Return a memory.
+
+        Raises:
+            MemoryNotFoundError: there is no such memory.
+        """
+        with self._store.read() as reader:
+            for row in reader.by_ids(self.name, [inputs.checked_id(id)]):
+                return row.memory
+        raise MemoryNotFoundError(f"bank {self.name!r} has no memory {id!r}")
+
+    def list(self, state: State | None = None) -> Memories:
+        """Return all memories, or all of one state, in the order of storing. For many, see `page`."""
+        found: Memories = []
+        cursor = None
+        while True:
+            page = self.page(state=state, limit=inputs.MAX_LIMIT, cursor=cursor)
+            found += page.memories
+            if (cursor := page.cursor) is None:
+                return found
+
+    def page(self, *, state: State | None = None, limit: int = 100, cursor: str | None = None) -> Page:
+        """Return the next memories in the order of storing, from 1 to 10,000, and the cursor of those behind them.
+
+        What is deleted or added between two pages makes none of the others appear twice or be left out.
+        """
+        known = None if state is None else _checked_state(state)
+        after = inputs.checked_cursor(cursor)
+        most = inputs.checked_limit(limit)
+        with self._store.read() as reader:
+            rows = reader.page(self.name, state=known, after=after, limit=most + 1)
+        more = str(rows[most - 1].ordinal) if len(rows) > most else None
+        return Page(tuple(row.memory for row in rows[:most]), more)
+
+    def count(self, state: State | None = None) -> int:
+        """Return the number of memories, or of those of one state."""
+        with self._store.read() as reader:
+            counts = reader.counts(self.name)
+        return sum(counts.values()) if state is None else counts.get(_checked_state(state), 0)
+
+    def info(self) -> BankInfo:
+        """Return what there is to know of the bank as a whole."""
+        with self._store.read() as reader:
+            state = reader.bank(self.name)
+            counts = reader.counts(self.name)
+        if state is None:
+            return BankInfo(self.name, None, None, counts, None, 0, None)
+        return BankInfo(self.name, state.model, state.dimensions, counts, state.capacity, state.revision, state.created)
+
+
+def _checked_state(state: object) -> State:
+    for known in get_args(State):
+        if state == known:
+            found: State = known
+            return found
+    raise InvalidInputError(f"state must be one of {', '.join(get_args(State))}, not {state!r}")

@@ -1,0 +1,275 @@
+"""The command `memorybank`: one bank, from the shell (SPEC.md section 11).
+
+Exit codes: 0 done, 2 the input or the call is at fault (one line on stderr says how), 1 the program is, and `check`
+found something wrong. Nothing heavy is imported before a command needs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from memorybank import cli_output as output
+from memorybank.bank import MemoryBank
+from memorybank.errors import InvalidInputError, MemoryBankError
+from memorybank.memory import Memory, NewMemory
+
+if TYPE_CHECKING:
+    from memorybank.embedding import Embedder
+
+__all__ = ["main"]
+
+DEFAULT_DB = "memories.sqlite"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    output.safe_streams()
+    try:
+        given = _parser().parse_args(arguments)
+        code: int = given.run(given)
+        sys.stdout.flush()
+    except MemoryBankError as error:
+        output.note(f"memorybank: {error}")
+        return 2
+    except KeyboardInterrupt:
+        output.note("memorybank: interrupted")
+        return 130
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        output.note(f"{self.prog}: {message} (see `{self.prog} --help`)")
+        raise SystemExit(2)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="memorybank", description="Short texts about earlier events, found again by meaning.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], says: str, **options: Any) -> _Parser:
+        added: _Parser = commands.add_parser(name, help=says, description=says, allow_abbrev=False, **options)
+        added.set_defaults(run=run)
+        added.add_argument("--json", action="store_true", help="print JSON for programs")
+        if name != "models":
+            _add_place(added)
+        return added
+
+    _add_changing(command)
+    _add_reading(command)
+    return parser
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--db",
+        metavar="PATH",
+        default=os.environ.get("MEMORYBANK_DB") or DEFAULT_DB,
+        help=f"SQLite file or sqlite:/// URL (default: $MEMORYBANK_DB, else {DEFAULT_DB})",
+    )
+    parser.add_argument("--bank", metavar="NAME", default="default", help="the bank's name (default: default)")
+    parser.add_argument("--model", metavar="NAME", help="embedding model (default: all-MiniLM-L6-v2; see `models`)")
+
+
+def _add_changing(command: Callable[..., _Parser]) -> None:
+    add = command("add", _add, "Store memories; the same text or id again is still one memory.")
+    add.add_argument("text", nargs="*", metavar="TEXT", help="what happened")
+    add.add_argument("--file", metavar="FILE", help="one memory per line, as text or as JSON (.jsonl); - for stdin")
+    add.add_argument("--format", choices=("jsonl", "txt"), help="of FILE, whatever its name ends in")
+    add.add_argument("--id", help="of the one TEXT")
+    add.add_argument("--action", action="append", default=[], metavar="ID", help="source action; may be repeated")
+    add.add_argument("--pin", action="store_true", help="pin them")
+    edit = command("edit", _edit, "Change a memory; another text is embedded anew.")
+    edit.add_argument("id", metavar="ID")
+    edit.add_argument("--text")
+    edit.add_argument("--action", action="append", metavar="ID", help="source action; may be repeated, replaces all")
+    edit.add_argument("--metadata", metavar="JSON", help="an object, replaces what is there")
+    pin = command("pin", _pin, "Pin memories: first in every context, never forgotten for lack of room.")
+    pin.add_argument("--off", action="store_true", help="take the pins off")
+    forget = command("forget", _forget, "Forget memories: still listed and restorable, not searched.")
+    restore = command("restore", _restore, "Make forgotten memories active again.")
+    delete = command("delete", _delete, "Delete memories for good.")
+    for parser in (pin, forget, restore, delete):
+        parser.add_argument("id", nargs="+", metavar="ID")
+    command("reembed", _reembed, "Move the bank to the embedding model --model: all of it or nothing.")
+
+
+def _add_reading(command: Callable[..., _Parser]) -> None:
+    listing = command("list", _list, "List memories in the order of storing.")
+    listing.add_argument("--state", choices=("active", "forgotten", "stale"))
+    listing.add_argument("--limit", type=int, metavar="N", help="at most so many (default: all)")
+    listing.add_argument("--cursor", help="go on where the page before ended")
+    search = command("search", _search, "Find memories by meaning, best first.")
+    search.add_argument("query", metavar="QUERY")
+    search.add_argument("--limit", type=int, metavar="N", help="at most so many (default: 10)")
+    search.add_argument("--max-tokens", type=int, metavar="N", help="what fits into so many tokens of o200k_base")
+    search.add_argument("--min-similarity", type=float, metavar="X", help="from -1 to 1")
+    search.add_argument("--ranking", default="semantic", help="semantic")
+    search.add_argument("--pinned-first", action="store_true", help="pinned memories before all others")
+    search.add_argument("--explain", action="store_true", help="the parts of each score")
+    command("check", _check, "Prove that database and index agree.")
+    command("models", _models, "List the embedding models, and which of them are on this machine.")
+
+
+def _embedder(given: argparse.Namespace) -> Embedder:
+    from memorybank.embedding import DEFAULT_MODEL, open_embedder
+
+    return open_embedder(DEFAULT_MODEL if given.model is None else given.model, on_wait=output.note)
+
+
+def _with_model(given: argparse.Namespace, *, create: bool = False) -> MemoryBank:
+    return MemoryBank.open(given.db, given.bank, embedder=_embedder(given), create=create)
+
+
+def _without_model(given: argparse.Namespace) -> MemoryBank:
+    return MemoryBank.open(given.db, given.bank, create=False, verify_model=False)
+
+
+def _add(given: argparse.Namespace) -> int:
+    if bool(given.text) == bool(given.file):
+        raise InvalidInputError("add needs either TEXT or --file FILE")
+    if given.id is not None and len(given.text) != 1:
+        raise InvalidInputError("--id goes with exactly one TEXT")
+    if given.file and (given.action or given.pin):
+        raise InvalidInputError("--action and --pin go with TEXT; in a file, each line has its own (JSON Lines)")
+    if given.file:
+        from memorybank.cli_input import read_memories
+
+        items = read_memories(given.file, given.format)
+    else:
+        items = [NewMemory(text, given.id, tuple(given.action), given.pin) for text in given.text]
+    with _with_model(given, create=True) as bank, output.progress_bar("embedding") as progress:
+        stored = bank.add_many(items, progress=progress)
+    for id_ in dict.fromkeys(memory.id for memory in stored if memory.state == "forgotten"):
+        output.note(f"memorybank: {id_} is there already and forgotten: `memorybank restore` makes it active")
+    return _print_memories(given, stored)
+
+
+def _edit(given: argparse.Namespace) -> int:
+    changes: dict[str, Any] = {"text": given.text, "actions": given.action}
+    if given.metadata is not None:
+        try:
+            changes["metadata"] = json.loads(given.metadata)
+        except (ValueError, RecursionError) as error:
+            raise InvalidInputError(f"--metadata is not JSON: {error}") from None
+    changes = {name: value for name, value in changes.items() if value is not None}
+    if not changes:
+        raise InvalidInputError("edit needs something to change: --text, --action or --metadata")
+    with _without_model(given) if given.text is None else _with_model(given) as bank:
+        return _print_memories(given, bank.edit_many([{"id": given.id, **changes}]))
+
+
+def _pin(given: argparse.Namespace) -> int:
+    with _without_model(given) as bank:
+        return _print_memories(given, bank.unpin(*given.id) if given.off else bank.pin(*given.id))
+
+
+def _forget(given: argparse.Namespace) -> int:
+    with _without_model(given) as bank:
+        return _print_memories(given, bank.forget(*given.id))
+
+
+def _restore(given: argparse.Namespace) -> int:
+    with _without_model(given) as bank:
+        return _print_memories(given, bank.restore(*given.id))
+
+
+def _delete(given: argparse.Namespace) -> int:
+    with _without_model(given) as bank:
+        bank.delete(*given.id)
+    if given.json:
+        output.print_json({"deleted": list(dict.fromkeys(given.id))})
+    return 0
+
+
+def _list(given: argparse.Namespace) -> int:
+    with _without_model(given) as bank:
+        if given.limit is None and given.cursor is None:
+            return _print_memories(given, bank.list(given.state), cursor=None)
+        page = bank.page(state=given.state, limit=100 if given.limit is None else given.limit, cursor=given.cursor)
+    if page.cursor and not given.json:
+        output.note(f"memorybank: there are more: --cursor {page.cursor}")
+    return _print_memories(given, page.memories, cursor=page.cursor)
+
+
+def _search(given: argparse.Namespace) -> int:
+    with _with_model(given) as bank:
+        found = bank.search(
+            given.query,
+            limit=given.limit,
+            max_tokens=given.max_tokens,
+            min_similarity=given.min_similarity,
+            ranking=given.ranking,
+            pinned_first=given.pinned_first,
+            explain=given.explain,
+        )
+    if given.json:
+        output.print_json({"results": [output.recalled_json(one) for one in found]})
+        return 0
+    parts = [" ".join(f"{name}={value:.4f}" for name, value in (one.parts or {}).items()) for one in found]
+    rows = [(one.rank, f"{one.similarity:.4f}", one.memory.id, one.memory.text) for one in found]
+    if given.explain:
+        explained = [(*row[:3], part, row[3]) for row, part in zip(rows, parts, strict=True)]
+        output.print_rows(("rank", "similarity", "id", "score", "text"), explained)
+    else:
+        output.print_rows(("rank", "similarity", "id", "text"), rows)
+    return 0
+
+
+def _reembed(given: argparse.Namespace) -> int:
+    model = _embedder(given)
+    with _without_model(given) as bank, output.progress_bar("embedding") as progress:
+        number = bank.reembed(model, progress=progress)
+    if given.json:
+        output.print_json({"bank": given.bank, "model": model.name, "memories": number})
+    else:
+        print(f"bank {output.shown(given.bank)}: {number} memories have vectors of {model.name}")
+    return 0
+
+
+def _check(given: argparse.Namespace) -> int:
+    with _without_model(given) as bank:
+        report = bank.check()
+    if given.json:
+        output.print_json({"ok": report.ok, **asdict(report)})
+    else:
+        for line in report.problems:
+            print(output.shown(line))
+        verdict = "database and index agree" if report.ok else f"{len(report.problems)} problems"
+        print(f"bank {output.shown(report.bank)}: {report.memories} memories, {report.indexed} indexed: {verdict}")
+    return 0 if report.ok else 1
+
+
+def _models(given: argparse.Namespace) -> int:
+    from memorybank.embedding.registry import models
+
+    found = models()
+    if given.json:
+        output.print_json({"models": [asdict(one) for one in found]})
+        return 0
+    names = ("name", "dimensions", "max_tokens", "licence", "available", "where")
+    rows = [(one.name, one.dimensions, one.max_tokens, one.licence, _yes(one.available), one.where) for one in found]
+    output.print_rows(names, rows)
+    return 0
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _print_memories(given: argparse.Namespace, memories: Sequence[Memory], **more: Any) -> int:
+    if given.json:
+        output.print_json({"memories": [output.memory_json(one) for one in memories], **more})
+        return 0
+    rows = [(one.id, one.state + (" pinned" if one.pinned else ""), one.text) for one in memories]
+    output.print_rows(("id", "state", "text"), rows)
+    return 0

@@ -1,0 +1,84 @@
+"""What the command line prints: tables for people, tab-separated lines for pipes, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from memorybank.memory import Memory, Recalled
+
+__all__ = ["memory_json", "note", "print_json", "print_rows", "progress_bar", "recalled_json", "safe_streams", "shown"]
+
+
+def safe_streams() -> None:
+    """Make printing never fail: what the terminal's encoding lacks is written as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def note(text: str) -> None:
+    """Print a line for people to stderr."""
+    print(shown(text), file=sys.stderr, flush=True)
+
+
+def shown(text: str) -> str:
+    """Return a text on one line, without what could move a terminal's cursor or change its colours."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print an object."""
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_rows(names: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table to a terminal, and lines with tabs to anything else. The last column may wrap."""
+    lines = [[shown(str(cell)) for cell in row] for row in rows]
+    if not sys.stdout.isatty():
+        for line in lines:
+            print("\t".join(line))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for name in names:
+        table.add_column(name, no_wrap=name != names[-1], overflow="fold")
+    for line in lines:
+        table.add_row(*map(Text, line))
+    Console().print(table)
+
+
+def memory_json(memory: Memory) -> dict[str, Any]:
+    """Return a memory as JSON: times in ISO 8601, and nothing of how it is stored."""
+    return {
+        **{name: value for name, value in asdict(memory).items() if name != "ordinal"},
+        "created": memory.created.isoformat(),
+        "last_used": None if memory.last_used is None else memory.last_used.isoformat(),
+    }
+
+
+def recalled_json(found: Recalled) -> dict[str, Any]:
+    """Return a search result as JSON; `parts` only when they were asked for."""
+    parts = {} if found.parts is None else {"parts": dict(found.parts)}
+    return {"memory": memory_json(found.memory), "similarity": found.similarity, "rank": found.rank, **parts}
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Give a function that shows progress on stderr, if there is somebody to see it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,101 @@
+"""A model's files to a model in memory: the one place that imports sentence-transformers (and so torch)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from memorybank.embedding.registry import Profile
+from memorybank.embedding.windows import Pieces
+from memorybank.errors import ModelError
+
+__all__ = ["Loaded", "load"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A model in memory.
+
+    Attributes:
+        model: the `sentence_transformers.SentenceTransformer`; not for several threads at once.
+        pieces: its tokenizer as offsets; for any number of threads.
+        limit: its longest input in word pieces with the special ones; None when it has no limit.
+        dimensions: width of a vector.
+        directory: its files.
+    """
+
+    model: Any
+    pieces: Pieces
+    limit: int | None
+    dimensions: int
+    directory: Path
+
+
+def load(profile: Profile, directory: Path) -> Loaded:
+    """Load the model in `directory`, with no connection to anywhere.
+
+    Raises:
+        ModelError: sentence-transformers is missing, the files are no model, or its vectors have another width than
+            the profile says.
+    """
+    model = _open(profile.name, directory)
+    # Renamed in sentence-transformers 6.
+    width = int((getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension)())
+    if profile.dimensions not in (None, width):
+        raise ModelError(
+            f"the embedding model '{profile.name}' in {directory} gives vectors of width {width}, "
+            f"but its files say {profile.dimensions}"
+        )
+    return Loaded(model, _pieces_of(model), model.max_seq_length, width, directory)
+
+
+def _open(name: str, directory: Path) -> Any:
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise ModelError(
+            f"the embedding model '{name}' needs sentence-transformers, which cannot be imported ({error}). "
+            f"Install it: pip install 'sentence-transformers>=5'"
+        ) from error
+    try:
+        with _quiet():
+            model = SentenceTransformer(str(directory), local_files_only=True)
+    except Exception as error:  # whatever a broken model directory makes of torch, transformers and safetensors
+        raise ModelError(
+            f"the embedding model '{name}' in {directory} cannot be loaded ({type(error).__name__}: {error})"
+        ) from error
+    model.eval()
+    return model
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep transformers from drawing a progress bar over the program's own output."""
+    logging: Any = import_module("transformers.utils.logging")
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _pieces_of(model: Any) -> Pieces:
+    """Return the model's tokenizer as offsets, on a copy of its own: the model's is changed by every call."""
+    backend = getattr(model.tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        # A tokenizer without offsets. Three characters a piece is more pieces than any language needs.
+        return lambda text: [(at, min(at + 3, len(text))) for at in range(0, len(text), 3)]
+    from tokenizers import Tokenizer
+
+    model.tokenizer.split_special_tokens = True  # what a player types is text, also "[CLS]"
+    copy = Tokenizer.from_str(backend.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    copy.encode_special_tokens = True
+    return lambda text: copy.encode(text, add_special_tokens=False).offsets

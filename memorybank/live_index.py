@@ -1,0 +1,139 @@
+"""One bank's vector index, kept in step with the database.
+
+Before every search the bank's revision is read; if it moved, what changed is applied, whoever wrote it: this object,
+another one, another process. A write therefore never touches the index, and an index can never keep a write from being
+acknowledged. Reading the revision, searching and fetching the rows see one snapshot of the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memorybank.errors import InvalidInputError, StorageError
+from memorybank.index import ReadWriteLock, VectorIndex
+from memorybank.index_exact import similarities
+from memorybank.vectors import to_matrix
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memorybank.storage import BankState, Reader, Store, StoredMemory
+
+__all__ = ["LiveIndex"]
+
+
+class LiveIndex:
+    """The index of one bank, for any number of threads.
+
+    Args:
+        store: the database.
+        bank: the bank's name.
+        make_index: makes an empty index for a number of dimensions.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        bank: str,
+        make_index: Callable[[int], VectorIndex] = VectorIndex,
+    ) -> None:
+        self._store = store
+        self._bank = bank
+        self._make_index = make_index
+        self._lock = ReadWriteLock()
+        self._index: VectorIndex | None = None
+        self._vectors_of: tuple[str, str, int] | None = None
+        self._revision = -1
+
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to find, without asking the embedding model anything."""
+        with self._lock.reading():
+            if self._index is not None and len(self._index):
+                return False
+        with self._store.read() as reader:
+            return not reader.has_memories(self._bank, active=True)
+
+    def search(
+        self,
+        query: NDArray[np.float32],
+        k: int,
+        *,
+        guard: Callable[[BankState], None],
+        with_pinned: bool = False,
+    ) -> list[tuple[StoredMemory, float]]:
+        """Return memories, among them the k most similar, each with its similarity, in no order.
+
+        Args:
+            query: one vector of length 1, shape (dimensions,).
+            k: how many, 1 or more.
+            guard: called with the bank's row; raises when its vectors are of another model than the query.
+            with_pinned: return all pinned memories as well.
+
+        Raises:
+            StorageError: the database cannot be read, or a stored vector is damaged.
+        """
+        with self._lock.reading(), self._store.read() as reader:
+            state = reader.bank(self._bank)
+            if state is None:
+                return []
+            guard(state)
+            if self._is_current(state):
+                return self._find(reader, query, k, with_pinned)
+        with self.current() as (reader, state, _):  # alone, so that new writes cannot keep this search waiting for ever
+            if state is None:
+                return []
+            guard(state)
+            return self._find(reader, query, k, with_pinned)
+
+    @contextmanager
+    def current(self) -> Iterator[tuple[Reader, BankState | None, VectorIndex | None]]:
+        """Hold the index alone, in step with the snapshot and the bank's row given with it; None if there is none."""
+        with self._lock.writing(), self._store.read() as reader:
+            state = reader.bank(self._bank)
+            if state is not None and not self._is_current(state):
+                self._catch_up(reader, state)
+            yield reader, state, None if state is None else self._index
+
+    def _is_current(self, state: BankState) -> bool:
+        return self._index is not None and (self._vectors_of, self._revision) == (_source(state), state.revision)
+
+    def _catch_up(self, reader: Reader, state: BankState) -> None:
+        index, self._index = self._index, None  # whatever fails from here on, the next search builds it anew
+        try:
+            if index is None or self._vectors_of != _source(state):
+                index = self._build(reader, state)
+            else:
+                gone, put = reader.changed(self._bank, self._revision)
+                index.remove(gone)
+                index.add([key for key, _ in put], to_matrix([row for _, row in put], len(put), state.dimensions))
+        except InvalidInputError as error:
+            raise StorageError(
+                f"bank {self._bank!r}: a stored vector is damaged ({error}): see `memorybank check`; "
+                "`memorybank reembed` computes them anew"
+            ) from error
+        self._index, self._vectors_of, self._revision = index, _source(state), state.revision
+
+    def _build(self, reader: Reader, state: BankState) -> VectorIndex:
+        index = self._make_index(state.dimensions)
+        for ordinals, joined in reader.active_vectors(self._bank):
+            index.add(ordinals, to_matrix(joined, len(ordinals), state.dimensions))
+        return index
+
+    def _find(
+        self, reader: Reader, query: NDArray[np.float32], k: int, with_pinned: bool
+    ) -> list[tuple[StoredMemory, float]]:
+        if self._index is None or not len(self._index):
+            return []
+        rows = reader.by_ordinals(self._bank, self._index.candidates(query, k).tolist())
+        if with_pinned:
+            rows = list({row.ordinal: row for row in [*rows, *reader.pinned(self._bank)]}.values())
+        vectors = to_matrix([row.vector for row in rows], len(rows), self._index.dimensions)
+        return list(zip(rows, similarities(vectors, query).tolist(), strict=True))
+
+
+def _source(state: BankState) -> tuple[str, str, int]:
+    return state.incarnation, state.model, state.dimensions

@@ -1,0 +1,103 @@
+"""In which order memories come, and with what score: pure functions, the standard library only (SPEC.md section 9).
+
+`semantic` is the cosine of the embeddings. Similarities arrive rounded (`index_exact.similarities`), so that equal
+means equal; equal ones stand in the order in which they were stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memorybank.errors import InvalidInputError
+
+__all__ = ["RANKINGS", "Candidate", "Ranked", "checked_ranking", "fill", "rank"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A memory that may be in the answer.
+
+    Attributes:
+        ordinal: its place in the order of storing.
+        similarity: cosine with the query, from -1 to 1, rounded.
+        pinned: whether it is pinned.
+    """
+
+    ordinal: int
+    similarity: float
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate with its score, which is the sum of its parts."""
+
+    candidate: Candidate
+    score: float
+    parts: Mapping[str, float]
+
+
+def _semantic(candidates: Sequence[Candidate]) -> list[Ranked]:
+    return [Ranked(one, one.similarity, {"semantic": one.similarity}) for one in candidates]
+
+
+RANKINGS: Mapping[str, Callable[[Sequence[Candidate]], list[Ranked]]] = {"semantic": _semantic}
+"""Ranking modes by name: each scores all candidates of one search together."""
+
+
+def checked_ranking(name: object) -> str:
+    """Return the name of a ranking mode.
+
+    Raises:
+        InvalidInputError: there is no such mode; the message lists them.
+    """
+    if not isinstance(name, str) or name not in RANKINGS:
+        raise InvalidInputError(f"ranking must be one of {', '.join(RANKINGS)}, not {name!r}")
+    return name
+
+
+def rank(
+    candidates: Iterable[Candidate],
+    *,
+    ranking: str = "semantic",
+    min_similarity: float | None = None,
+    pinned_first: bool = False,
+) -> list[Ranked]:
+    """Return the candidates in their order: highest score first, equal ones by ordinal.
+
+    Args:
+        candidates: in any order, none twice.
+        ranking: the mode.
+        min_similarity: those below it are left out; pinned ones stay when `pinned_first`.
+        pinned_first: put pinned ones before all others, in the same order among themselves.
+    """
+    ranked = RANKINGS[checked_ranking(ranking)](
+        [
+            one
+            for one in candidates
+            if min_similarity is None or one.similarity >= min_similarity or (pinned_first and one.pinned)
+        ]
+    )
+    return sorted(
+        ranked, key=lambda one: (pinned_first and not one.candidate.pinned, -one.score, one.candidate.ordinal)
+    )
+
+
+def fill(costs: Iterable[int], budget: int, limit: int) -> list[int]:
+    """Return the places of the items that are taken, in order, while they fit (SPEC.md section 4).
+
+    One that does not fit is passed over and the next is tried; costs are asked for one by one, only while there is
+    room for another item.
+
+    >>> fill([90, 60, 8, 2], 100, 10)
+    [0, 2, 3]
+    """
+    taken: list[int] = []
+    for place, cost in enumerate(costs):
+        if cost <= budget:
+            taken.append(place)
+            budget -= cost
+        if budget <= 0 or len(taken) == limit:
+            break
+    return taken

@@ -1,0 +1,114 @@
+"""A search from the query to the answer: its vector, the index's candidates, their order, a token budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from memorybank.errors import InvalidInputError
+from memorybank.memory import Memory, Recalled
+from memorybank.ranking import Candidate, Ranked, fill, rank
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memorybank.bank_model import ModelInUse
+    from memorybank.live_index import LiveIndex
+    from memorybank.storage import BankState
+
+__all__ = ["Question", "answer"]
+
+FIRST_POOL = 64
+"""Memories looked at first for a token budget; four times as many each time that it could hold more."""
+LAST_POOL = 1_000
+"""Memories looked at for a token budget in all, or `limit` if that is more: the last tokens are not worth seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, checked already; see `MemoryBank.search`."""
+
+    limit: int
+    ranking: str
+    min_similarity: float | None
+    pinned_first: bool
+    explain: bool
+
+
+def answer(
+    live: LiveIndex,
+    model: ModelInUse,
+    query: str,
+    question: Question,
+    *,
+    max_tokens: int | None = None,
+    count_tokens: Callable[[str], int] | None = None,
+) -> list[Recalled]:
+    """Return what `MemoryBank.search` returns, for a query with something in it."""
+    from memorybank.vectors import embed
+
+    embedder = model.embedder()
+    vector = embed(embedder, [query], kind="query")[0]
+    ranked = partial(_ranked, live, vector, partial(model.guard, model=embedder), question)
+    if max_tokens is None:
+        return ranked(question.limit)
+    return _within(ranked, question.limit, max_tokens, _Costs(count_tokens or _default_counter()))
+
+
+def _within(ranked: Callable[[int], list[Recalled]], limit: int, max_tokens: int, costs: _Costs) -> list[Recalled]:
+    """Fill a token budget from the best k, and from more while there may be more that fits."""
+    pool, most = FIRST_POOL, max(LAST_POOL, limit)
+    while True:
+        found = ranked(pool)
+        taken = [found[place] for place in fill(costs.of(found), max_tokens, limit)]
+        full = len(taken) == limit or sum(costs.of(taken)) >= max_tokens
+        if full or len(found) < pool or pool == most:
+            return taken
+        pool = min(pool * 4, most)
+
+
+def _ranked(
+    live: LiveIndex, query: NDArray[np.float32], guard: Callable[[BankState], None], question: Question, k: int
+) -> list[Recalled]:
+    found = live.search(query, k, guard=guard, with_pinned=question.pinned_first)
+    memories = {row.ordinal: row.memory for row, _ in found}
+    ranked = rank(
+        (Candidate(row.ordinal, similarity, row.memory.pinned) for row, similarity in found),
+        ranking=question.ranking,
+        min_similarity=question.min_similarity,
+        pinned_first=question.pinned_first,
+    )
+    return [_recalled(memories, one, place, question) for place, one in enumerate(ranked[:k], 1)]
+
+
+def _recalled(memories: dict[int, Memory], one: Ranked, place: int, question: Question) -> Recalled:
+    parts = dict(one.parts) if question.explain else None
+    return Recalled(memories[one.candidate.ordinal], one.candidate.similarity, place, parts)
+
+
+def _default_counter() -> Callable[[str], int]:
+    from memorybank.tokenizer import open_tokenizer
+
+    return open_tokenizer().count
+
+
+class _Costs:
+    """What memories cost as blocks (SPEC.md section 2); each text is counted once."""
+
+    def __init__(self, count_tokens: Callable[[str], int]) -> None:
+        self._count = count_tokens
+        self._known: dict[str, int] = {}
+
+    def of(self, found: Sequence[Recalled]) -> Iterator[int]:
+        return (self._cost(one.memory.text) for one in found)
+
+    def _cost(self, text: str) -> int:
+        if text not in self._known:
+            cost = self._count(f"{text}\n")
+            if isinstance(cost, bool) or not isinstance(cost, int) or cost < 0:
+                raise InvalidInputError(f"count_tokens must return a whole number, 0 or more, not {cost!r}")
+            self._known[text] = cost
+        return self._known[text]

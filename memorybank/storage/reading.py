@@ -1,0 +1,135 @@
+"""Every question that is asked of the database, inside one snapshot of it. Each but `banks` is about one bank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import BindParameter, Connection, Select, bindparam, func, select
+
+from memorybank.memory import State
+from memorybank.storage.rows import BankState, StoredMemory, to_bank, to_memory
+from memorybank.storage.schema import banks, deletions, memories
+
+__all__ = ["CHUNK", "Reader", "chunks"]
+
+CHUNK = 20_000
+"""Values in one IN list. SQLite allows 32,766."""
+BITE = 5_000
+"""Vectors read at once when an index is built."""
+
+_BANK: BindParameter[str] = bindparam("of_bank")
+_OF_BANK = memories.c.bank == _BANK
+_ACTIVE = memories.c.state == "active"
+_VECTORS = select(memories.c.ordinal, memories.c.vector)
+
+# Built once: SQLAlchemy then finds their text in its cache by identity.
+_STATE = select(banks).where(banks.c.bank == _BANK)
+_ALL = select(memories).where(_OF_BANK)
+_BY = {
+    name: _ALL.where(memories.c[name].in_(bindparam("keys", expanding=True))) for name in ("id", "ordinal", "text_hash")
+}
+_PINNED = _ALL.where(_ACTIVE, memories.c.pinned.is_(True))
+_LEAST_USED = (
+    select(memories.c.use_count, memories.c.ordinal)
+    .where(_OF_BANK, _ACTIVE, ~memories.c.pinned)
+    .order_by(memories.c.use_count, memories.c.ordinal)
+    .limit(bindparam("most"))
+)
+_COUNTS = select(memories.c.state, func.count()).where(_OF_BANK).group_by(memories.c.state)
+_ANY = select(memories.c.ordinal).where(_OF_BANK).limit(1)
+_ANY_ACTIVE = _ANY.where(_ACTIVE)
+_ACTIVE_VECTORS = _VECTORS.where(_OF_BANK, _ACTIVE).order_by(memories.c.ordinal)
+_CHANGED = _VECTORS.add_columns(memories.c.state).where(_OF_BANK, memories.c.revision > bindparam("since"))
+_TEXTS = select(memories.c.ordinal, memories.c.text).where(_OF_BANK, memories.c.revision > bindparam("since"))
+_DELETED = select(deletions.c.ordinal).where(deletions.c.bank == _BANK, deletions.c.revision > bindparam("since"))
+_PAGE = _ALL.where(memories.c.ordinal > bindparam("after")).order_by(memories.c.ordinal).limit(bindparam("most"))
+_PAGE_OF_STATE = _PAGE.where(memories.c.state == bindparam("of_state"))
+
+
+def chunks(items: Sequence[Any], size: int = CHUNK) -> Iterator[Sequence[Any]]:
+    """Return the items in pieces of at most `size`."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+class Reader:
+    """Questions inside one transaction: all answers are of the same moment."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def banks(self) -> list[str]:
+        """Return the names of all banks in the database, sorted."""
+        return sorted(self._connection.execute(select(banks.c.bank)).scalars())
+
+    def bank(self, bank: str) -> BankState | None:
+        """Return the bank's row, None if nothing was ever written to it."""
+        row = self._connection.execute(_STATE, {"of_bank": bank}).first()
+        return None if row is None else to_bank(row)
+
+    def by_ids(self, bank: str, ids: Sequence[str]) -> list[StoredMemory]:
+        """Return those of the memories that exist, in the order of storing."""
+        return self._by("id", bank, ids)
+
+    def by_ordinals(self, bank: str, ordinals: Sequence[int]) -> list[StoredMemory]:
+        """Return those of the memories that exist, in the order of storing."""
+        return self._by("ordinal", bank, ordinals)
+
+    def by_hashes(self, bank: str, hashes: Sequence[str]) -> list[StoredMemory]:
+        """Return all memories with one of these text hashes, in the order of storing."""
+        return self._by("text_hash", bank, hashes)
+
+    def pinned(self, bank: str) -> list[StoredMemory]:
+        """Return all pinned active memories, in no order."""
+        return self._all(_PINNED, of_bank=bank)
+
+    def page(self, bank: str, *, state: State | None, after: int, limit: int) -> list[StoredMemory]:
+        """Return the next memories behind an ordinal, in the order of storing."""
+        if state is None:
+            return self._all(_PAGE, of_bank=bank, after=after, most=limit)
+        return self._all(_PAGE_OF_STATE, of_bank=bank, after=after, most=limit, of_state=state)
+
+    def counts(self, bank: str) -> dict[str, int]:
+        """Return how many memories there are by state."""
+        return {row[0]: row[1] for row in self._connection.execute(_COUNTS, {"of_bank": bank})}
+
+    def has_memories(self, bank: str, *, active: bool = False) -> bool:
+        """Return whether there is any memory, or any active one: what `counts` says, without counting."""
+        return self._connection.execute(_ANY_ACTIVE if active else _ANY, {"of_bank": bank}).first() is not None
+
+    def least_used(self, bank: str, limit: int) -> list[tuple[int, int]]:
+        """Return (use count, ordinal) of the active memories that may be forgotten, the first to go first."""
+        rows = self._connection.execute(_LEAST_USED, {"of_bank": bank, "most": limit})
+        return [(use_count, ordinal) for use_count, ordinal in rows]
+
+    def active_vectors(self, bank: str) -> Iterator[tuple[list[int], bytes]]:
+        """Return ordinals and joined vectors of all active memories, a bite at a time."""
+        result = self._connection.execute(_ACTIVE_VECTORS, {"of_bank": bank})
+        cursor = result.cursor  # the driver's own: a Row for each of 100,000 pairs takes as long as reading them
+        while cursor is not None and (bite := cursor.fetchmany(BITE)):
+            yield [row[0] for row in bite], b"".join([row[1] for row in bite])
+        result.close()
+
+    def changed(self, bank: str, since: int) -> tuple[list[int], list[tuple[int, bytes]]]:
+        """Return what an index that has seen revision `since` must do: the ordinals to remove, the vectors to put."""
+        values = {"of_bank": bank, "since": since}
+        gone = list(self._connection.execute(_DELETED, values).scalars())
+        put = []
+        for ordinal, vector, state in self._connection.execute(_CHANGED, values):
+            if state == "active":
+                put.append((ordinal, vector))
+            else:
+                gone.append(ordinal)
+        return gone, put
+
+    def texts(self, bank: str, since: int) -> list[tuple[int, str]]:
+        """Return ordinal and text of all memories, of any state, that changed after revision `since`."""
+        rows = self._connection.execute(_TEXTS, {"of_bank": bank, "since": since})
+        return sorted((ordinal, text) for ordinal, text in rows)
+
+    def _by(self, column: str, bank: str, keys: Sequence[Any]) -> list[StoredMemory]:
+        found = [row for some in chunks(keys) for row in self._all(_BY[column], of_bank=bank, keys=list(some))]
+        return sorted(found, key=lambda row: row.ordinal)  # ORDER BY would make SQLite walk the whole bank in order
+
+    def _all(self, statement: Select[Any], **values: Any) -> list[StoredMemory]:
+        return [to_memory(row) for row in self._connection.execute(statement, values)]

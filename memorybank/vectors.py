@@ -1,0 +1,94 @@
+"""Vectors on their way: from the embedder (checked), to the database (bytes), and back (one matrix).
+
+The byte format is little-endian float32 (`storage/schema.py`), on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memorybank.errors import ModelError, StorageError
+from memorybank.index_exact import UNIT_TOLERANCE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memorybank.embedding import Embedder, Kind
+
+__all__ = ["BATCH", "embed", "is_unit", "to_bytes", "to_matrix"]
+
+BATCH = 64
+"""Texts in one call of the embedder: enough to be fast, few enough to show progress."""
+
+
+def embed(
+    embedder: Embedder,
+    texts: Sequence[str],
+    *,
+    kind: Kind = "passage",
+    progress: Callable[[int], None] | None = None,
+) -> NDArray[np.float32]:
+    """Return the vectors of some texts, shape (len(texts), dimensions), and trust the embedder in nothing.
+
+    Args:
+        embedder: what embeds.
+        texts: at least one.
+        kind: what they are for.
+        progress: told the number of texts done, after each batch.
+
+    Raises:
+        ModelError: the embedder gave another shape, or a vector that is not finite or not of length 1.
+    """
+    parts = []
+    for start in range(0, len(texts), BATCH):
+        batch = list(texts[start : start + BATCH])
+        parts.append(_checked(embedder, embedder.embed(batch, kind=kind), len(batch)))
+        if progress is not None:
+            progress(start + len(batch))
+    return np.concatenate(parts)
+
+
+def _checked(embedder: Embedder, vectors: object, rows: int) -> NDArray[np.float32]:
+    array = np.asarray(vectors)
+    if array.shape != (rows, embedder.dimensions) or array.dtype.kind != "f":
+        raise ModelError(
+            f"model {embedder.name}: it gave {array.dtype} of shape {array.shape} for {rows} texts, "
+            f"where floats of shape ({rows}, {embedder.dimensions}) were due: nothing was stored"
+        )
+    array = np.ascontiguousarray(array, dtype=np.float32)
+    if not is_unit(array).all():
+        raise ModelError(
+            f"model {embedder.name}: it gave a vector that is not finite or not of length 1: nothing was stored"
+        )
+    return array
+
+
+def is_unit(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Return for each row whether it is finite and of length 1."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.sqrt((vectors.astype(np.float64) ** 2).sum(axis=1))
+    found: NDArray[np.bool_] = np.abs(lengths - 1.0) <= UNIT_TOLERANCE  # false for NaN
+    return found
+
+
+def to_bytes(vectors: NDArray[np.float32]) -> list[bytes]:
+    """Return each row as it is stored."""
+    return [row.tobytes() for row in np.ascontiguousarray(vectors, dtype="<f4")]
+
+
+def to_matrix(stored: bytes | Sequence[bytes], rows: int, dimensions: int) -> NDArray[np.float32]:
+    """Return stored vectors as one matrix, shape (rows, dimensions).
+
+    Raises:
+        StorageError: they are not as long as they must be; the database was written by something else.
+    """
+    joined = stored if isinstance(stored, bytes) else b"".join(stored)
+    if len(joined) != rows * dimensions * 4:
+        raise StorageError(
+            f"the stored vectors are damaged: {rows} of {dimensions} dimensions have {rows * dimensions * 4:,} bytes, "
+            f"not {len(joined):,}: see `memorybank check`; `memorybank reembed` computes them anew"
+        )
+    return np.frombuffer(joined, dtype="<f4").reshape(rows, dimensions).astype(np.float32, copy=False)

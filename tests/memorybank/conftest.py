@@ -1,0 +1,123 @@
+"""Banks, embedders and child processes for the tests of `memorybank`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memorybank import MemoryBank
+from memorybank.embedding.testing import HashingEmbedder
+
+ROOT = Path(__file__).parents[2]
+
+
+class RandomEmbedder:
+    """Another unit vector for every text, and the same again for the same; `asked` holds what it was asked."""
+
+    def __init__(self, dimensions: int = 32, name: str = "random", fixed: Mapping[str, Sequence[float]] | None = None):
+        self.dimensions = dimensions
+        self.name = name
+        self.fixed = dict(fixed or {})
+        self.asked: list[str] = []
+        self._made: dict[str, Any] = {}
+
+    def embed(self, texts: Sequence[str], *, kind: str = "passage") -> Any:
+        assert texts, "nothing may be embedded"
+        self.asked += texts
+        for text in texts:
+            if text not in self._made:
+                self._made[text] = self._vector(text)
+        return np.stack([self._made[text] for text in texts])
+
+    def _vector(self, text: str) -> Any:
+        if text in self.fixed:
+            vector = np.asarray(self.fixed[text], dtype=np.float64)
+        else:
+            seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+            vector = np.random.default_rng(seed).standard_normal(self.dimensions)
+        return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+class Clock:
+    """Says what time it is: a second later each time."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+@pytest.fixture
+def embedder() -> HashingEmbedder:
+    return HashingEmbedder()
+
+
+@pytest.fixture
+def random_embedder() -> type[RandomEmbedder]:
+    return RandomEmbedder
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "memories.sqlite"
+
+
+@pytest.fixture
+def open_bank(database: Path, embedder: HashingEmbedder) -> Iterator[Callable[..., MemoryBank]]:
+    """Open banks on one file, as often as wanted; all are closed at the end."""
+    opened: list[MemoryBank] = []
+
+    def opens(bank: str = "default", **options: Any) -> MemoryBank:
+        options = {"embedder": embedder, "clock": Clock(), **options}
+        opened.append(MemoryBank.open(options.pop("place", database), bank, **options))
+        return opened[-1]
+
+    yield opens
+    for bank in opened:
+        bank.close()
+
+
+@pytest.fixture
+def bank(open_bank: Callable[..., MemoryBank]) -> MemoryBank:
+    """An empty bank in memory."""
+    return open_bank(place=":memory:")
+
+
+@pytest.fixture
+def child() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start Python programs of their own; those still running at the end are killed."""
+    started: list[subprocess.Popen[str]] = []
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+    def start(program: str, *arguments: object) -> subprocess.Popen[str]:
+        command = [sys.executable, "-W", "error", "-c", textwrap.dedent(program), *map(str, arguments)]
+        started.append(
+            subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment,
+                cwd=ROOT,
+            )
+        )
+        return started[-1]
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
