@@ -138,7 +138,14 @@ class _Dynamic:
         self.memories = Memories(adventure.actions, blocks)
 
     def pack(self, left: int, shares: Shares) -> None:
-        """Steps 1 to 4 of SPEC.md section 4."""
+        """Steps 1 to 4 of SPEC.md section 4; once more if history's anchor no longer fits and has to move on."""
+        self._pack(left, shares)
+        if self.history.moves_on():
+            self.cards.reset()
+            self.memories.reset()
+            self._pack(left, shares)
+
+    def _pack(self, left: int, shares: Shares) -> None:
         self.cards.fill(shares.story_cards)
         self.history.fill(left - self.cards.tokens - shares.memory_bank)
         self._recall(left - self.cards.tokens - self.history.tokens)

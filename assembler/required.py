@@ -76,19 +76,20 @@ def _pack_components(
 ) -> list[Line]:
     """Take the components in while they fit; cut the first that does not; leave out the rest."""
     lines: list[Line] = []
+    was_cut = False
     for section, text in components:
         prefix, suffix = FRAMES.get(section, ("", ""))
         block = blocks(text, prefix, suffix, last=section == last)
         line = Line(section, "text", block.text, block.tokens)
         lines.append(line)
-        if room < 0:
+        if was_cut:
             line.drop(SECTION_WAS_CUT)
         elif block.tokens <= room:
             line.keep()
             room -= block.tokens
         else:
             _cut_to(line, text, room, last=section == last, blocks=blocks)
-            room = -1
+            was_cut = True
     return lines
 
 

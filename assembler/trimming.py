@@ -25,12 +25,17 @@ _WORD_BOUNDARY = regex.compile(r"\b", regex.WORD)
 _BESIDE_UNSPACED = regex.compile(rf"(?<={UNSPACED}\p{{M}}*)|(?={UNSPACED})")
 _SENTENCE_END = regex.compile(
     r"""
-    (?<! \b (?: \p{Lu} | Mr | Mrs | Ms | Dr | St | Prof | vs | e\.g | i\.e ) )  # an abbreviation ends no sentence
-    [.!?…؟۔।॥።։]+ ["'”’»)\]*_]* (?= \s+ \P{Ll} | \s* \Z )
-    | [。！？｡]+ [」』”’）]*
+    (?<! [.!?…؟۔।॥።։] ) [.!?…؟۔।॥።։]++
+    (?<! \b (?: \p{Lu} | (?i: mr | mrs | ms | dr | st | prof | sr | jr | vs ) | e\.g | i\.e ) \. )  # abbreviations
+    ["'\p{Pe}\p{Pf}“‘*_]*+  # what closes a quotation, a bracket or an emphasis
+    (?= \s++ \P{Ll} | \s*+ \Z )
+    | [。！？｡．]++ ["'\p{Pe}\p{Pf}“‘*_]*+
     """,
     regex.VERBOSE,
 )
+
+_CLOSERS = 64
+"""Characters that may stand between a full stop and the end of its sentence, for sure."""
 
 _BATCH = 2048
 """Characters looked at in one go when searching for clean places."""
@@ -53,8 +58,8 @@ def cut(text: str, room: int, cost: Callable[[str], int], tokenizer: Tokenizer) 
     longest = _longest(text, room, cost, tokenizer)
     if longest is None:
         return None
-    half = len(longest) // 2
-    ends = (match.end() for match in _SENTENCE_END.finditer(text, half, min(len(text), len(longest) + _BATCH)))
+    begin, beyond = max(0, len(longest) // 2 - _CLOSERS), min(len(text), len(longest) + _BATCH)
+    ends = (match.end() for match in _SENTENCE_END.finditer(text, begin, beyond))
     for end in sorted((end for end in ends if end <= len(longest) <= 2 * end), reverse=True):
         if _is_clean(text, end) and cost(text[:end]) <= room:
             return text[:end]

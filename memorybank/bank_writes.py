@@ -103,7 +103,6 @@ class BankWriter:
             known = {
                 row.memory.text: row.vector
                 for row in reader.by_hashes(self._bank, [text_hash(text) for text in distinct])
-                if row.memory.model == model.name
             }
         new = [text for text in distinct if text not in known]
         if new:

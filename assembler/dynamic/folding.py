@@ -18,7 +18,7 @@ __all__ = ["Folded", "fold"]
 
 _SAME = str.maketrans({"İ": "i", "ı": "i", "’": "'", "ʼ": "'"})
 _DOT_ABOVE = "\u0307"
-_CLUSTER = regex.compile("[\ud800-\udbff][\udc00-\udfff]|[ -~]+(?=[ -~])|\\X")
+_CLUSTER = regex.compile("[\ud800-\udbff][\udc00-\udfff]|(?P<plain>[ -~]+(?=[ -~]))|\\X")
 """A surrogate pair, a run of ASCII that nothing can join, or a grapheme cluster."""
 
 
@@ -53,14 +53,14 @@ def fold(text: str) -> Folded:
     >>> fold("İz").original(0, 1)
     (0, 1)
     """
-    if text.isascii():
-        return Folded(text.lower())
-    quick = _fold_in_place(text)
+    quick = _fold_in_place(text) if "\r" not in text else None  # CRLF, LF and CR are equal
     return Folded(quick) if quick is not None else _fold_by_cluster(text)
 
 
 def _fold_in_place(text: str) -> str | None:
     """Fold a text whose every character stays one character; None if there is one that does not."""
+    if text.isascii():
+        return text.lower()
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -78,9 +78,9 @@ def _fold_by_cluster(text: str) -> Folded:
     ends: list[int] = []
     for match in _CLUSTER.finditer(text):
         start, end = match.span()
-        part = match[0].lower() if match[0].isascii() else _fold_cluster(match[0])
+        part = match[0].lower() if match["plain"] else _fold_cluster(match[0])
         parts.append(part)
-        if match[0].isascii():
+        if match["plain"]:
             starts += range(start, end)
             ends += range(start + 1, end + 1)
         else:

@@ -38,6 +38,11 @@ class HeadedSection:
         line.keep()
         return needs
 
+    def reset(self) -> None:
+        """Leave everything out, to be packed again."""
+        for line in (self._header, *self.items):
+            line.drop("")
+
     def give_up(self, line: Line, reason: str) -> None:
         """Leave out an item that was in, and the header with the last one."""
         line.drop(reason)

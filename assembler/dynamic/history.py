@@ -2,12 +2,14 @@
 
 With an anchor (section 5, cache-friendly layout) the run begins with the action it began with on the previous turn
 for as long as that fits. When it no longer fits, the beginning moves on by at least `anchor_step` tokens, so that the
-prompt keeps its beginning over many turns and not just one.
+prompt keeps its beginning over many turns and not just one. Where History has no room for that step, and nothing of it
+would be left, the newer half of what fits stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 from assembler.adventure import Adventure
 from assembler.blocks import BlockMaker
@@ -23,6 +25,7 @@ class History:
         self._older = self._read(adventure, blocks)
         self._read_lines: list[Line] = []
         self._kept = 0
+        self._most: int | None = None
         self._step = anchor_step
         self._anchor = anchor if anchor is not None and adventure.actions.position(anchor) is not None else None
         self.tokens = 0
@@ -69,6 +72,9 @@ class History:
         if self._kept and self.first == self._anchor:
             return 0
         while (line := self._line(index)) is not None:
+            if index == self._most:
+                line.drop(f"history's beginning moved on, by {self._step} tokens or more")
+                break
             if line.offered > left:
                 line.drop(no_room(line.offered, left))
                 break
@@ -78,31 +84,46 @@ class History:
                 if (older := self._line(index)) is not None:
                     older.drop("older than the anchor, where history began on the previous turn")
                 break
-        for line in self._read_lines[self._kept : self._move_on(index)]:
+        for line in self._read_lines[self._kept : index]:
             line.keep()
             self._kept += 1
             self.tokens += line.used
         return self.tokens - before
 
-    def _move_on(self, count: int) -> int:
-        """Return how many of the `count` newest actions may stay: the beginning stays or moves by a whole step."""
-        if self._anchor is None or (count and self._read_lines[count - 1].item == self._anchor):
-            return count
-        passed, index = 0, count
+    def moves_on(self) -> bool:
+        """Whether the anchor no longer fits and so many actions must go that history has to be packed again.
+
+        If so, nothing is kept, and from now on history holds no more actions than a whole step leaves.
+        """
+        if self._anchor is None or (self._kept and self.first == self._anchor):
+            return False
+        most = self._left_by_a_step()
+        if most >= self._kept:
+            return False
+        self._most, self._kept, self.tokens = most, 0, 0
+        return True
+
+    def _left_by_a_step(self) -> int:
+        """Return how many of the kept actions stay if the beginning moves on by a whole step."""
+        passed, index = 0, self._kept
         while passed < self._step:
             line = self._line(index)
-            if line is None:
-                return count  # the anchor is not among the actions before the last one: filled exactly
+            if line is None:  # the anchor is not among the actions before the last one: filled exactly
+                return self._kept
             passed += line.offered
+            index += 1
             if line.item == self._anchor:
                 break
-            index += 1
+        count = self._kept
         while passed < self._step and count:
             count -= 1
-            line = self._read_lines[count]
-            passed += line.offered
-            line.drop(f"left out so that the beginning of history moves on by {self._step} tokens")
-        return count
+            passed += self._read_lines[count].offered
+        return count or self._newer_half()
+
+    def _newer_half(self) -> int:
+        """Return how many of the newest actions cost at most half of what is kept."""
+        tokens = accumulate(line.offered for line in self.kept)
+        return sum(2 * cost <= self.tokens for cost in tokens)
 
     def give_up_oldest(self, reason: str) -> bool:
         """Leave out the oldest action kept; False if there is none."""

@@ -39,6 +39,7 @@ class Memories(HeadedSection):
     def offer(self, recalled: Sequence[Recalled]) -> None:
         """Offer the memories that the bank has recalled, best first."""
         self._recalled = recalled
+        self.items.clear()
         for rank, result in enumerate(recalled, start=1):
             block = self._blocks(result.memory.text)
             details: dict[str, Any] = {"rank": rank, "similarity": round(result.similarity, 6)}

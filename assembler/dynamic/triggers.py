@@ -3,8 +3,8 @@
 Triggers are folded and searched with an Aho-Corasick automaton, built once per set of cards. Rules beyond the spec's:
 
 - A match never ends inside a character: *cafe* is not in *café*, in whatever Unicode form.
-- A trigger of one character, or without a letter or digit, is *weak*. Of all its mentions the newest one alone counts,
-  and among equal scores a card that has nothing but such a mention comes last; so frequency never makes *e* or *.*
+- A trigger of one character, or without a letter or digit, is *weak*. Weak mentions count only on a card that has no
+  other, of them the newest alone, and among equal scores such a card comes last; so frequency never makes *e* or *.*
   outrank a name. In mode `word_start` a weak letter has to be a whole word.
 """
 
@@ -83,7 +83,8 @@ class TriggerIndex:
         for number, card in enumerate(cards):
             for trigger in triggers_of(card) if card.enabled else ():
                 folded = fold(trigger).text
-                weak = len(folded) == 1 or not any(map(_is_word, folded))
+                bare = folded.strip()
+                weak = len(bare) == 1 or not any(map(_is_word, bare))
                 by_text[folded].append(_Pattern(number, trigger, card.match, weak))
         self._patterns = list(by_text.values())
         self._automaton = ahocorasick_rs.AhoCorasick(list(by_text)) if by_text else None
@@ -97,18 +98,21 @@ class TriggerIndex:
         """
         scores: defaultdict[int, float] = defaultdict(float)
         newest: dict[int, tuple[int, Mention]] = {}
-        only_weak: dict[int, bool] = {}
-        weak_counted: set[int] = set()
+        newest_weak: dict[int, tuple[int, Mention]] = {}
         for age, action in enumerate(actions):
             for card, mentions in self._mentions(action.text).items():
-                strong = sum(not mention.weak for mention in mentions)
-                scores[card] += strong / (1 + age)
-                if strong < len(mentions) and card not in weak_counted:
-                    weak_counted.add(card)
-                    scores[card] += 1 / (1 + age)
-                newest.setdefault(card, (age, mentions[0]))
-                only_weak[card] = only_weak.get(card, True) and not strong
-        ranked = sorted(scores, key=lambda card: (-scores[card], only_weak[card], newest[card][0], card))
+                strong = [mention for mention in mentions if not mention.weak]
+                if strong:
+                    scores[card] += len(strong) / (1 + age)
+                    newest.setdefault(card, (age, strong[0]))
+                else:
+                    newest_weak.setdefault(card, (age, mentions[0]))
+        weak = newest_weak.keys() - newest.keys()
+        for card in weak:
+            newest[card] = newest_weak[card]
+            scores[card] = 1 / (1 + newest[card][0])
+        # Rounded, because 1/3 + 1/3 + 1/5 and 1/2 + 1/5 + 1/6 are equal, but not as sums of floats.
+        ranked = sorted(scores, key=lambda card: (-round(scores[card], 9), card in weak, newest[card][0], card))
         return [self._to_match(card, scores[card], actions, *newest[card]) for card in ranked]
 
     def _to_match(self, card: int, score: float, actions: Sequence[Action], age: int, mention: Mention) -> Match:

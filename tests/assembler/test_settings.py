@@ -18,7 +18,7 @@ def test_the_defaults_are_those_of_the_specification():
         "story_cards_percent": 25,
         "memory_bank_percent": 25,
         "anchor_step": 512,
-        "memory_candidates": 1000,
+        "memory_candidates": None,
         "list_unmatched": False,
     }
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -55,11 +55,23 @@ def test_the_ends_of_a_range_are_inside_and_beyond_them_is_refused(name):
             Settings(**{name: value})
 
 
-@pytest.mark.parametrize("value", ["5", 5.0, None, True, [5]], ids=repr)
+@pytest.mark.parametrize("value", ["5", 5.0, True, [5]], ids=repr)
 @pytest.mark.parametrize("name", RANGES)
 def test_a_wrong_type_is_refused_by_name(name, value):
     with pytest.raises(SettingsError, match=name):
         Settings(**{name: value})
+
+
+@pytest.mark.parametrize("name", [name for name in RANGES if name != "memory_candidates"])
+def test_none_is_no_number(name):
+    with pytest.raises(SettingsError, match=name):
+        Settings(**{name: None})
+
+
+@pytest.mark.parametrize(("room", "asked"), [(0, 100), (1000, 100), (1010, 101), (50_000, 5000), (10**9, 10_000)])
+def test_how_many_memories_the_bank_is_asked_for(room, asked):
+    assert Settings().candidates(room) == asked
+    assert Settings(memory_candidates=7).candidates(room) == 7
 
 
 def test_shares_over_100_together_are_refused_with_both_numbers():

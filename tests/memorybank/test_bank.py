@@ -482,6 +482,20 @@ class TestModels:
         other.pin("m1")
         assert one.search("x", limit=1)[0].memory.pinned
 
+    def test_the_model_is_compared_in_the_snapshot_that_is_searched(self, open_bank: Opener, embedder: Any) -> None:
+        """The bank may be moved to another model between the first look and the one that brings the index up."""
+        bank = open_bank()
+        bank.add("x")
+        seen: list[Any] = []
+
+        def guard(state: Any) -> None:
+            seen.append(state)
+            if len(seen) == 2:
+                raise ModelMismatchError("moved meanwhile")
+
+        with pytest.raises(ModelMismatchError, match="moved meanwhile"):
+            bank._live.search(embedder.embed(["x"])[0], 1, guard=guard)
+
     @pytest.mark.parametrize("broken", ["nan", "long", "zero", "shape", "integers", "list"])
     def test_vectors_that_are_none_are_refused(self, open_bank: Opener, random_embedder: Any, broken: str) -> None:
         class Broken(random_embedder):  # type: ignore[misc]
@@ -556,7 +570,7 @@ class TestCheck:
         "spoiled",
         [
             "UPDATE memories SET vector = x'00' WHERE id = 'm2'",
-            "UPDATE memories SET vector = CAST(zeroblob(252) || x'0000c07f' AS BLOB) WHERE id = 'm2'",  # the last one is a NaN
+            "UPDATE memories SET vector = CAST(zeroblob(252) || x'0000c07f' AS BLOB) WHERE id = 'm2'",
         ],
     )
     def test_a_damaged_vector_is_named_and_reembedding_mends_it(

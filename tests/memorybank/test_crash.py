@@ -136,6 +136,27 @@ def test_an_error_between_store_and_index(open_bank: Opener, monkeypatch: pytest
     assert bank.check().ok
 
 
+def test_an_index_torn_by_an_error_is_built_anew(open_bank: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    from memorybank.index import VectorIndex
+
+    bank = open_bank()
+    bank.add("the gate opens")
+    bank.search("gate")
+    bank.add("the wolf howls")
+
+    def tears(index: Any, ordinals: Any, vectors: Any) -> None:
+        index._faiss.add_with_ids(vectors, ordinals)  # and the index's own books know nothing of it
+        raise MemoryError("no memory left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(VectorIndex, "add", tears)
+        with pytest.raises(MemoryError):
+            bank.search("wolf")
+    with bank._live.current() as (_, _, index):
+        assert index is not None
+        assert index._faiss.ntotal == len(index) == 2
+
+
 def test_an_error_in_the_middle_of_a_write(open_bank: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     from memorybank.storage import Writer
 

@@ -71,10 +71,19 @@ def clean_places(text: str) -> list[int]:
     return [
         i
         for i in range(1, len(text))
-        if i in characters
-        and not text[i - 1].isspace()
-        and (i in words or (is_unspaced(text[i - 1]) and is_unspaced(text[i])))
+        if i in characters and not text[i - 1].isspace() and (i in words or beside_unspaced(text, i))
     ]
+
+
+def beside_unspaced(text: str, i: int) -> bool:
+    """Say whether one of the two characters around `i` is of an unspaced script; marks belong to what they mark.
+
+    Silent: one is enough. Both or one, the difference is between Katakana and an underscore or a half-width ﾞ.
+    """
+    before = i - 1
+    while before > 0 and unicodedata.category(text[before])[0] == "M":
+        before -= 1
+    return is_unspaced(text[before]) or is_unspaced(text[i - 1]) or is_unspaced(text[i])
 
 
 def ends_sentence(text: str, i: int) -> bool:
@@ -219,26 +228,43 @@ def match_card(card: StoryCard, window: list[Action]) -> Match | None:
         found.append(mentions(spans))
     if not any(found):
         return None
-    # Silent: of all the weak mentions of a card, whichever of its triggers they are of, the newest counts once: a card
-    # with the triggers `e, ., 的` shall not outrank a name. One that overlaps a strong mention is part of that.
-    score = Fraction(0)
-    weak_counted = False
-    for age, weaknesses in enumerate(found):
-        score += Fraction(weaknesses.count(False), 1 + age)
-        if True in weaknesses and not weak_counted:
-            score += Fraction(1, 1 + age)
-            weak_counted = True
-    only_weak = not any(False in weaknesses for weaknesses in found)
-    return Match(score, only_weak, next(age for age, weaknesses in enumerate(found) if weaknesses))
+    # Silent: weak mentions count only on a card that has no other, and of them the newest alone: a card with the
+    # triggers `e, ., 的` shall not outrank a name. One that overlaps a strong mention is part of that.
+    strong = [weaknesses.count(False) for weaknesses in found]
+    if any(strong):
+        score = sum((Fraction(count, 1 + age) for age, count in enumerate(strong)), Fraction(0))
+        return Match(score, False, next(age for age, count in enumerate(strong) if count))
+    newest = next(age for age, weaknesses in enumerate(found) if weaknesses)
+    return Match(Fraction(1, 1 + newest), True, newest)
 
 
 # --- the context ------------------------------------------------------------------------------------------------------
 
 ORDER = {
-    "classic": ["ai_instructions", "plot_essentials", "story_cards", "story_summary", "memory_bank", "recent_header"]
-    + ["history", "authors_note", "last_action", "front_memory"],
-    "cache_friendly": ["ai_instructions", "plot_essentials", "story_summary", "recent_header", "history"]
-    + ["memory_bank", "story_cards", "authors_note", "last_action", "front_memory"],
+    "classic": [
+        "ai_instructions",
+        "plot_essentials",
+        "story_cards",
+        "story_summary",
+        "memory_bank",
+        "recent_header",
+        "history",
+        "authors_note",
+        "last_action",
+        "front_memory",
+    ],
+    "cache_friendly": [
+        "ai_instructions",
+        "plot_essentials",
+        "story_summary",
+        "recent_header",
+        "history",
+        "memory_bank",
+        "story_cards",
+        "authors_note",
+        "last_action",
+        "front_memory",
+    ],
 }
 
 
@@ -426,8 +452,12 @@ def reference_assemble(
             if later == first
             or sum(count(shown(action) + "\n") for action in older[first:later]) >= settings.anchor_step
         ]
-        # Literally "at least": where less than a step is left nothing is.
         start = next((later for later in starts if len(pack(later)[0].history) == len(older) - later), len(older))
+        fits = pack(first)[0].history
+        if start == len(older) and fits:
+            # Silent: where a whole step would leave nothing, the newest actions that cost half of what fits stay.
+            costs = [count(shown(action) + "\n") for action in reversed(fits)]
+            start -= sum(2 * sum(costs[: n + 1]) <= sum(costs) for n in range(len(costs)))
     packed, dynamic = pack(start)
     lines += dynamic
     if start and start == len(older) - len(packed.history):

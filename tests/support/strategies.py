@@ -13,9 +13,11 @@ from memorybank.text import repair
 
 WORDS = [
     *("the gate opens", "Fenrir", "wolf", "Mara", "silver key", "lantern", "e", "You wait.", "runs.", "He said:"),
-    *("ejderhanın", "IŞIK", "İstanbul", "perché", "cafe\u0301", "l'Anmas", "Weißer Turm", "WEISSER", "佐藤は公園で", "龙胆"),
-    *("ภาษาไทย", "คน", "앨리스가", "👨‍👩‍👧‍👦", "🇮🇹🇹🇷", "e\u0301\u0323", "각", "!", "...", "—", "/", "//slash", "<|endoftext|>"),
-    *("\n", "\n\n", "\t", "  ", "\r\n", "\x00", "\ud83d", "\u200d", "3.14", "well-known", "don't", "supercalifragilistic"),
+    *("ejderhanın", "IŞIK", "İstanbul", "perché", "cafe\u0301", "l'Anmas", "Weißer Turm", "WEISSER"),
+    *("佐藤は公園で", "龙胆", "ภาษาไทย", "คน", "앨리스가", "각"),
+    *("👨\u200d👩\u200d👧\u200d👦", "🇮🇹🇹🇷", "e\u0301\u0323", "!", "...", "—", "/", "//slash", "<|endoftext|>"),
+    *("\n", "\n\n", "\t", "  ", "\r\n", "\x00", "\ud83d", "\u200d", "3.14", "well-known", "don't"),
+    "supercalifragilistic",
 ]
 words = st.sampled_from(WORDS)
 texts = st.one_of(
