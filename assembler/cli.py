@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import os
 import sys
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from assembler.errors import AssemblerError, SettingsError
+from assembler.errors import AdventureError, AssemblerError, SettingsError
 from memorybank.errors import MemoryBankError, StorageError
 
 if TYPE_CHECKING:
@@ -29,9 +30,7 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    _prepare_streams()
     call = _parser().parse_args(arguments)
     try:
         with _warnings_as_notes():
@@ -46,6 +45,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _prepare_streams() -> None:
+    """Let nothing that a text may hold, and no stream that the caller has closed, end the program."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115 - it lives as long as the program
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -144,7 +152,11 @@ def _settings(call: argparse.Namespace) -> Settings:
 def _read(file: str) -> Adventure:
     from assembler.document import load, loads
 
-    return loads(sys.stdin.buffer.read()) if file == "-" else load(file)
+    if file != "-":
+        return load(file)
+    if sys.stdin is None:
+        raise AdventureError("-: standard input is closed; give a file")
+    return loads(sys.stdin.buffer.read())
 
 
 @contextlib.contextmanager

@@ -13,13 +13,17 @@ from assembler.dynamic.history import History
 from assembler.dynamic.memory_bank import Bank, Memories
 from assembler.dynamic.story_cards import StoryCards
 from assembler.dynamic.triggers import Match, trigger_index, triggers_of
+from assembler.errors import ContextTooSmallError
 from assembler.exact import count_exactly
 from assembler.layout import arrange
 from assembler.report import Line, Part, Report
-from assembler.required import pack_required
+from assembler.required import PRIORITY, pack_required
 from assembler.settings import Settings
 
 __all__ = ["AssembledContext", "Message", "assemble"]
+
+
+OVER_EXACTLY = "the exact count of the whole context was over its size"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ def assemble(
         size=size,
         tokenizer=blocks.tokenizer,
         take_more=dynamic.take_more,
-        give_up=dynamic.give_up,
+        give_up=lambda tokens: _give_up(dynamic, required, tokens, size),
     )
     return AssembledContext(
         text=text,
@@ -167,13 +171,12 @@ class _Dynamic:
 
     def give_up(self) -> bool:
         """Leave out the oldest history block, then the lowest-ranked memory, then card; False if nothing is left."""
-        reason = "the exact count of the whole context was over its size"
-        if self.history.give_up_oldest(reason):
+        if self.history.give_up_oldest(OVER_EXACTLY):
             return True
         for section in (self.memories, self.cards):
             for line in reversed(section.items):
                 if line.kept:
-                    section.give_up(line, reason)
+                    section.give_up(line, OVER_EXACTLY)
                     return True
         return False
 
@@ -193,6 +196,18 @@ class _Dynamic:
             *reversed(self.history.kept),
             *self.memories.in_story_order(),
         ]
+
+
+def _give_up(dynamic: _Dynamic, required: list[Line], tokens: int, size: int) -> None:
+    """Leave out one item of a context whose exact count is over its size, the dynamic part's first."""
+    if dynamic.give_up():
+        return
+    for line in reversed(required):
+        if line.kept and line.section in PRIORITY:
+            line.drop(OVER_EXACTLY)
+            return
+    front = sum(line.used for line in required if line.section == "front_memory")
+    raise ContextTooSmallError(front_memory=front, last_action=tokens - front, context_size=size)
 
 
 def _messages(in_context: list[Line]) -> tuple[Message, ...]:

@@ -22,7 +22,7 @@ def count_exactly(
     size: int,
     tokenizer: Tokenizer,
     take_more: Callable[[int], bool],
-    give_up: Callable[[], bool],
+    give_up: Callable[[int], None],
 ) -> tuple[str, int, list[Line]]:
     """Return the context's text, its exact count and its lines in order.
 
@@ -31,7 +31,7 @@ def count_exactly(
         size: the context size.
         tokenizer: counts.
         take_more: takes in more items, given the tokens that there are; whether it took any.
-        give_up: leaves out one item; False if there is none to leave out.
+        give_up: leaves out one item, given the exact count; raises if there is none that may go.
     """
     may_grow = True
     while True:
@@ -39,7 +39,8 @@ def count_exactly(
         text = "\n".join(line.block for line in lines)
         tokens = tokenizer.count(text)
         expected = sum(line.used for line in lines)
-        if tokens > size and give_up():
+        if tokens > size:
+            give_up(tokens)
             may_grow = False  # or an item would go in and out for ever
         elif tokens < expected and may_grow and take_more(size - tokens):
             continue

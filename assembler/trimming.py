@@ -6,6 +6,7 @@ of scripts written without spaces every grapheme boundary is clean.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
 import regex
@@ -40,6 +41,9 @@ _CLOSERS = 64
 _BATCH = 2048
 """Characters looked at in one go when searching for clean places."""
 
+_ONE_BY_ONE = 40
+"""Clean places tried one by one, from the estimate down."""
+
 _BEYOND = 16
 """Clean places tried beyond the estimate: counts of prefixes are not monotone, a longer one can cost less."""
 
@@ -67,50 +71,69 @@ def cut(text: str, room: int, cost: Callable[[str], int], tokenizer: Tokenizer) 
 
 
 def _longest(text: str, room: int, cost: Callable[[str], int], tokenizer: Tokenizer) -> str | None:
-    starts = tokenizer.starts(text)
-    tokens = min(max(room, 0), len(starts))
-    while tokens > 0:
-        end = starts[tokens] if tokens < len(starts) else len(text)
-        nearest = next(clean_places(text, end), None)
-        over = cost(text[:nearest]) - room if nearest else 0
-        if over <= 4:
-            break
-        tokens -= over - 2  # what is shown around the text has its price; stay a little too long
-    end = starts[tokens] if 0 < tokens < len(starts) else len(text) if tokens else 1
+    end = _estimate(text, room, cost, tokenizer.starts(text))
+    tried = 0
     for place in clean_places(text, _beyond(text, end)):
         if cost(text[:place]) <= room:
             return text[:place]
+        tried += 1
+        if tried == _ONE_BY_ONE:
+            return _bisected(text, place, room, cost)
     return None
+
+
+def _estimate(text: str, room: int, cost: Callable[[str], int], starts: list[int]) -> int:
+    """Return a place near the one where the room ends: a few tokens behind it or before it."""
+    tokens = min(max(room, 1), len(starts))
+    while True:
+        end = starts[tokens] if tokens < len(starts) else len(text)
+        nearest = next(clean_places(text, end), None)
+        over = cost(text[:nearest]) - room if nearest else 0
+        if over <= 4 or tokens == 1:
+            return end
+        tokens = max(1, tokens - over + 2)  # what is shown around the text has its price
+
+
+def _bisected(text: str, end: int, room: int, cost: Callable[[str], int]) -> str | None:
+    """Return the longest prefix that fits, taking the costs as monotone.
+
+    For texts whose tokens span many clean places, such as a thousand full stops, trying one by one takes too long.
+    """
+    places = list(clean_places(text, end))[::-1]
+    fitting = bisect_right(places, room, key=lambda place: cost(text[:place]))
+    return text[: places[fitting - 1]] if fitting else None
 
 
 def _beyond(text: str, end: int) -> int:
     """Return the place a few clean places behind `end`."""
     window = min(len(text), end + _BATCH)
-    places = [place for place in clean_places(text, window) if place > end] if window > end else []
+    places = [place for place in clean_places(text, window, down_to=end) if place > end]
     return places[-_BEYOND] if len(places) >= _BEYOND else window
 
 
-def clean_places(text: str, end: int) -> Iterator[int]:
-    """Iterate over the clean places of `text` from `end` (inclusive) down to its beginning (exclusive).
+def clean_places(text: str, end: int, *, down_to: int = 0) -> Iterator[int]:
+    """Iterate over the clean places of `text` from `end` (inclusive) down to `down_to`, or a little further.
 
     A place right behind whitespace is not among them: a block has no whitespace at its end.
     """
     high = min(end, len(text))
-    while high > 0:
+    while high > down_to:
         low = _grapheme_start(text, max(0, high - _BATCH))
-        places = _places_between(text, low, high)
-        yield from reversed(places)
+        yield from reversed(_places_between(text, low, high))
         high = low
-    return
 
 
 def _places_between(text: str, low: int, high: int) -> list[int]:
     """Return the clean places in (low, high], `low` being the start of a grapheme."""
-    beyond = min(len(text), high + 64)  # so that a cluster or word that crosses `high` is seen whole
-    graphemes = {match.end() for match in _GRAPHEME.finditer(text, low, beyond)}
-    words = {match.start() for match in _WORD_BOUNDARY.finditer(text, low, beyond)}
-    words |= {match.start() for match in _BESIDE_UNSPACED.finditer(text, low, beyond)}
-    return sorted(p for p in graphemes & words if low < p <= high and not text[p - 1].isspace())
+    beyond = min(len(text), high + 64)  # so that a cluster that crosses `high` does not seem to end there
+    ends = (match.end() for match in _GRAPHEME.finditer(text, low, beyond))
+    return [
+        place
+        for place in ends
+        if place <= high
+        and not text[place - 1].isspace()
+        and (_WORD_BOUNDARY.match(text, place) or _BESIDE_UNSPACED.match(text, place))
+    ]
 
 
 def _grapheme_start(text: str, near: int) -> int:

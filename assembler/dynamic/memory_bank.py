@@ -58,7 +58,9 @@ class Memories(HeadedSection):
         for line, result in zip(self.items, self._recalled, strict=True):
             if line.kept:
                 continue
-            if self._is_redundant(result.memory, in_context):
+            if not line.block:
+                line.drop("the text is empty")
+            elif self._is_redundant(result.memory, in_context):
                 line.drop("already in history")
             else:
                 used += self.take(line, room - used)

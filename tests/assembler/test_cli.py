@@ -299,6 +299,12 @@ def test_a_faulty_document_as_a_process(tmp_path):
     assert_one_clear_line(done.returncode, done.stdout, done.stderr, "faulty.json")
 
 
+def test_a_name_that_is_no_unicode_is_one_line():
+    command = [sys.executable, "-m", "assembler", "build", b"nowhere-\xff.json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert_one_clear_line(done.returncode, done.stdout, done.stderr, "nowhere-")
+
+
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 def test_the_locale_changes_nothing(file, locale):
     environment = os.environ | {"LC_ALL": locale, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 import regex
-from hypothesis import assume, example, given
+from hypothesis import HealthCheck, assume, example, given
 from hypothesis import settings as hypothesis_settings
 
 from assembler import Action, Adventure, AssembledContext, ContextTooSmallError, Line, Settings, StoryCard, assemble
@@ -17,7 +17,7 @@ from tests.support.strategies import adventures, settings
 COMPONENTS = ["authors_note", "plot_essentials", "ai_instructions", "story_summary"]
 FRAMES = {"authors_note": ("[Author's note: ", "]"), "story_summary": ("Story Summary:\n", "")}
 
-many = hypothesis_settings(max_examples=150, deadline=None)
+many = hypothesis_settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 
 
 def build(adventure: Adventure, settings: Settings) -> AssembledContext:

@@ -9,6 +9,7 @@ import regex
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from assembler import trimming
 from assembler.trimming import cut
 from memorybank.text import clean
 from memorybank.tokenizer import Tokenizer, open_tokenizer
@@ -167,6 +168,13 @@ PIECES = st.sampled_from(
 )
 TEXTS = st.lists(PIECES, min_size=1, max_size=30).map("".join).map(clean).filter(bool)
 SHARED = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
+
+
+@given(text=TEXTS, end=st.integers(0, 400))
+@settings(max_examples=200, deadline=None)
+def test_clean_places_from_any_place_on(text, end):
+    expected = [place for place in reversed(clean_places(text)) if place <= end]
+    assert list(trimming.clean_places(text, end)) == expected
 
 
 @given(text=TEXTS, part=st.integers(0, 110), frame=st.sampled_from([("", "\n"), ("[Author's note: ", "]\n"), ("", "")]))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import pytest
 
 from memorybank import MemoryBank, StorageError
@@ -145,7 +146,7 @@ def test_an_index_torn_by_an_error_is_built_anew(open_bank: Opener, monkeypatch:
     bank.add("the wolf howls")
 
     def tears(index: Any, ordinals: Any, vectors: Any) -> None:
-        index._faiss.add_with_ids(vectors, ordinals)  # and the index's own books know nothing of it
+        index._faiss.add_with_ids(vectors, np.array(ordinals))  # and the index's own books know nothing of it
         raise MemoryError("no memory left")
 
     with monkeypatch.context() as patch:
