@@ -22,7 +22,11 @@ STAMP = VENV / "installed.json"
 
 EXAMPLE = ["-m", "assembler", "build", "examples/the_cormorant_light.json", "--context", "2048"]
 TESTS = ["-m", "pytest", "-n", "2"]
-COMMANDS = {"example": ("model", EXAMPLE), "tests": ("dev", TESTS), "setup": ("dev", None)}
+COMMANDS: dict[str, tuple[str, list[str]]] = {
+    "example": ("model", EXAMPLE),
+    "tests": ("dev", TESTS),
+    "setup": ("dev", []),
+}
 
 
 def main() -> int:
@@ -32,7 +36,7 @@ def main() -> int:
         return 2
     extra, program = COMMANDS[sys.argv[1]]
     set_up(extra)
-    return subprocess.call([PYTHON, *program, *sys.argv[2:]], cwd=ROOT) if program else 0
+    return subprocess.call([str(PYTHON), *program, *sys.argv[2:]], cwd=ROOT) if program else 0
 
 
 def set_up(extra: str) -> None:
@@ -45,7 +49,7 @@ def set_up(extra: str) -> None:
     STAMP.unlink(missing_ok=True)
     try:
         subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
-        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, "-c", "constraints.txt", "-e", f".[{extra}]"], cwd=ROOT, check=True)
     except subprocess.CalledProcessError as error:
         hint = "; on Debian and Ubuntu, install the package python3-venv first" if "venv" in error.cmd else ""

@@ -72,11 +72,9 @@ def cut(text: str, room: int, cost: Callable[[str], int], tokenizer: Tokenizer) 
 
 def _longest(text: str, room: int, cost: Callable[[str], int], tokenizer: Tokenizer) -> str | None:
     end = _estimate(text, room, cost, tokenizer.starts(text))
-    tried = 0
-    for place in clean_places(text, _beyond(text, end)):
+    for tried, place in enumerate(clean_places(text, _beyond(text, end)), start=1):
         if cost(text[:place]) <= room:
             return text[:place]
-        tried += 1
         if tried == _ONE_BY_ONE:
             return _bisected(text, place, room, cost)
     return None

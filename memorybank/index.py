@@ -131,7 +131,7 @@ class VectorIndex:
             return np.empty(0, dtype=np.int64)
         _one_thread()
         margin = 2 * self._error + 2 * 10.0**-DECIMALS
-        fetch = k + MARGIN_CANDIDATES
+        fetch = k + max(MARGIN_CANDIDATES, k // 4)
         while True:
             fetch = min(fetch, len(self))
             scores, ids = (found[0] for found in self._faiss.search(row[np.newaxis], fetch))

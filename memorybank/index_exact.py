@@ -39,7 +39,7 @@ def similarities(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> ND
 
     Summed row by row, not by BLAS: a row's value must not depend on which other rows were asked for.
     """
-    products = (vectors.astype(np.float64) * query.astype(np.float64)).sum(axis=1)
+    products = np.einsum("ij,j->i", vectors, query, dtype=np.float64, casting="unsafe")
     rounded: NDArray[np.float64] = np.clip(np.round(products, DECIMALS), -1.0, 1.0) + 0.0  # -0.0 becomes 0.0
     return rounded
 

@@ -62,7 +62,6 @@ class Tokenizer(Protocol):
         ...
 
 
-@functools.cache
 def open_tokenizer(name: str = DEFAULT_TOKENIZER) -> Tokenizer:
     """Return the tokenizer of that name; the same object every time.
 
@@ -74,6 +73,11 @@ def open_tokenizer(name: str = DEFAULT_TOKENIZER) -> Tokenizer:
     """
     if not isinstance(name, str):
         raise TokenizerError(f"tokenizer: expected a name or a path, got {type(name).__name__}")
+    return _opened(name)
+
+
+@functools.cache
+def _opened(name: str) -> Tokenizer:
     if name == ESTIMATE:
         return CharacterEstimate()
     path = Path(name) / "tokenizer.json" if name and Path(name).is_dir() else Path(name)

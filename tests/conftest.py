@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,9 +18,9 @@ def examples() -> Path:
 
 
 @pytest.fixture(scope="session")
-def campaign() -> Iterator[Path]:
+def campaign() -> Path:
     """A real campaign of 13,795 actions, where the folder of real files stands beside the checkout."""
     path = SHARED / "data" / "adventure_crd3.json"
     if not path.is_file():
         pytest.skip("the real campaign is not part of the project; there is no folder ../shared here")
-    yield path
+    return path

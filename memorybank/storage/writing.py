@@ -16,7 +16,12 @@ __all__ = ["Writer"]
 
 _KEYS: BindParameter[Any] = bindparam("keys", expanding=True)
 _KEY_COLUMNS = ("bank", "ordinal")
-_UPDATE_BANK = update(banks).where(banks.c.bank == bindparam("of_bank"))
+# Without its key: an assignment to it, even of the same value, makes SQLite look at every memory that refers to it.
+_UPDATE_BANK = (
+    update(banks)
+    .where(banks.c.bank == bindparam("of_bank"))
+    .values({column.name: bindparam(column.name) for column in banks.c if column.name != "bank"})
+)
 _UPDATE = (
     update(memories)
     .where(memories.c.bank == bindparam("of_bank"), memories.c.ordinal == bindparam("of_ordinal"))
@@ -44,7 +49,8 @@ class Writer(Reader):
 
     def save_bank(self, state: BankState) -> None:
         """Store a bank's changed row."""
-        self._connection.execute(_UPDATE_BANK, bank_columns(state) | {"of_bank": state.bank})
+        values = bank_columns(state)
+        self._connection.execute(_UPDATE_BANK, {"of_bank": values.pop("bank"), **values})
 
     def insert(self, bank: str, rows: Sequence[StoredMemory]) -> None:
         """Store new memories."""

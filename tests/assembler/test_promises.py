@@ -88,13 +88,14 @@ def test_they_are_an_error_with_both_costs_only_if_they_exceed_the_size(adventur
     costs = {"front_memory": count(front), "last_action": 0}
     if last:
         costs["last_action"] = count("Recent Story:\n") + count(shown(last) + ("\n" if front else ""))
-    try:
-        assemble(adventure, RankedBank.of(adventure.memories), settings)
-    except ContextTooSmallError as error:
-        assert {"front_memory": error.front_memory, "last_action": error.last_action} == costs
-        assert sum(costs.values()) > settings.context_size
-    else:
-        assert sum(costs.values()) <= settings.context_size
+    bank = RankedBank.of(adventure.memories)
+    if sum(costs.values()) <= settings.context_size:
+        assert assemble(adventure, bank, settings).tokens <= settings.context_size
+        return
+    with pytest.raises(ContextTooSmallError) as caught:
+        assemble(adventure, bank, settings)
+    assert (caught.value.front_memory, caught.value.last_action) == tuple(costs.values())
+    assert all(str(cost) in str(caught.value) for cost in (*costs.values(), settings.context_size))
 
 
 @many
