@@ -10,8 +10,17 @@ from assembler.adventure import Adventure
 if TYPE_CHECKING:
     from memorybank import MemoryBank
     from memorybank.embedding import Embedder
+    from memorybank.memory import Recalled
 
-__all__ = ["bank_of"]
+__all__ = ["EmptyBank", "bank_of"]
+
+
+class EmptyBank:
+    """A bank without memories, for a document that has none: the bank is on, and no library is loaded for it."""
+
+    def search(self, query: str, *, limit: int = 10, pinned_first: bool = False) -> tuple[Recalled, ...]:
+        """Return nothing."""
+        return ()
 
 
 def bank_of(

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from assembler.errors import AdventureError, AssemblerError, SettingsError
-from memorybank.errors import MemoryBankError, StorageError
+from memorybank.console import CommandParser, note, progress_bar, run_command
+from memorybank.errors import MemoryBankError
 
 if TYPE_CHECKING:
     from assembler.adventure import Adventure
+    from assembler.bank import EmptyBank
     from assembler.settings import Settings
     from memorybank import MemoryBank
 
@@ -30,41 +31,14 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
-    _prepare_streams()
-    call = _parser().parse_args(arguments)
-    try:
-        with _warnings_as_notes():
-            call.run(call)
-        sys.stdout.flush()
-    except (AssemblerError, MemoryBankError, OSError) as error:
-        if isinstance(error, BrokenPipeError):  # the reader has seen enough, as `head` has
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
-        print(f"assembler: {error}", file=sys.stderr)
-        return 1 if isinstance(error, StorageError) else 2
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    with _warnings_as_notes():
+        return run_command(_parser(), arguments, (AssemblerError, MemoryBankError, OSError))
 
 
-def _prepare_streams() -> None:
-    """Let nothing that a text may hold, and no stream that the caller has closed, end the program."""
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115 - it lives as long as the program
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-
-
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong with a call in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see `{self.prog} --help`\n")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="assembler", description="Packs an AI adventure into an exact token budget and says why.")
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        prog="assembler", description="Packs an AI adventure into an exact token budget and says why."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     build = commands.add_parser("build", help="the context for the next AI call and its report")
@@ -112,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _build(call: argparse.Namespace) -> None:
+def _build(call: argparse.Namespace) -> int:
     from assembler.context import assemble
 
     settings = _settings(call)
@@ -121,7 +95,7 @@ def _build(call: argparse.Namespace) -> None:
         context = assemble(adventure, bank, settings, anchor=call.anchor)
     if call.json:
         print(json.dumps(context.to_dict(), ensure_ascii=False, indent=2))
-        return
+        return 0
     if not call.report:
         print(context.text)
     if not call.text:
@@ -129,6 +103,7 @@ def _build(call: argparse.Namespace) -> None:
 
         print("" if call.report else f"\n{'─' * 72}\n", end="")
         print(render(context.report, full=call.full))
+    return 0
 
 
 def _settings(call: argparse.Namespace) -> Settings:
@@ -160,44 +135,29 @@ def _read(file: str) -> Adventure:
 
 
 @contextlib.contextmanager
-def _bank(call: argparse.Namespace, adventure: Adventure) -> Iterator[MemoryBank | None]:
+def _bank(call: argparse.Namespace, adventure: Adventure) -> Iterator[MemoryBank | EmptyBank | None]:
     """Open the bank that the call asks for: the stored one, the document's own, or none."""
+    from assembler.bank import EmptyBank, bank_of
+
     if call.no_memory_bank or not adventure.memory_bank:
         yield None
         return
-    from assembler.bank import bank_of
+    if call.bank is None and not adventure.memories:
+        yield EmptyBank()
+        return
     from memorybank import MemoryBank
     from memorybank.embedding import DEFAULT_MODEL, open_embedder
 
-    embedder = open_embedder(call.model or DEFAULT_MODEL, on_wait=_note)
+    embedder = open_embedder(call.model or DEFAULT_MODEL, on_wait=note)
     if call.bank is None:
-        with _progress("embedding memories") as progress, bank_of(adventure, embedder, progress=progress) as bank:
+        with progress_bar("embedding memories") as progress, bank_of(adventure, embedder, progress=progress) as bank:
             yield bank
     else:
         with MemoryBank.open(call.bank, bank=call.bank_name, embedder=embedder) as bank:
             yield bank
 
 
-@contextlib.contextmanager
-def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on standard error, once there is something to wait for."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = None
-
-        def update(done: int, total: int) -> None:
-            nonlocal task
-            if task is None and total > 32:
-                task = bar.add_task(what, total=total)
-            if task is not None:
-                bar.update(task, completed=done)
-
-        yield update
-
-
-def _import(call: argparse.Namespace) -> None:
+def _import(call: argparse.Namespace) -> int:
     from assembler.document import dumps
     from assembler.formats import FORMATS, import_file
 
@@ -205,18 +165,22 @@ def _import(call: argparse.Namespace) -> None:
     result = import_file(call.file, into=into, select=call.select)
     _write(dumps(result.adventure).encode(), call.output)
     counts = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in result.imported.items())
-    _note(f"read as {FORMATS[result.format].what}: {counts}; {len(result.skipped)} skipped")
-    for line in [*(f"skipped {skip}" for skip in result.skipped), *(f"note: {note}" for note in result.notes)]:
-        _note(line)
+    note(f"read as {FORMATS[result.format].what}: {counts}; {len(result.skipped)} skipped")
+    for skip in result.skipped:
+        note(f"skipped {skip}")
+    for remark in result.notes:
+        note(f"note: {remark}")
+    return 0
 
 
-def _export(call: argparse.Namespace) -> None:
+def _export(call: argparse.Namespace) -> int:
     from assembler.formats import export, left_out
 
     adventure = _read(call.file)
     _write(export(adventure, call.format), call.output)
     for loss in left_out(adventure, call.format):
-        _note(f"note: {call.format} has no place for {loss}")
+        note(f"note: {call.format} has no place for {loss}")
+    return 0
 
 
 def _write(data: bytes, output: str | None) -> None:
@@ -233,17 +197,14 @@ def _write(data: bytes, output: str | None) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _note(line: str) -> None:
-    print(line, file=sys.stderr)
-
-
 @contextlib.contextmanager
 def _warnings_as_notes() -> Iterator[None]:
     """Print warnings as one plain line each."""
 
     def show(message: Warning | str, *_: object, file: TextIO | None = None, **__: object) -> None:
-        _note(f"note: {message}")
+        note(f"note: {message}")
 
     with warnings.catch_warnings():
+        warnings.simplefilter("default")  # also where the caller has made errors of them
         warnings.showwarning = show
         yield

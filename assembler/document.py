@@ -36,8 +36,8 @@ def load(path: str | Path) -> Adventure:
     """
     try:
         data = Path(path).read_bytes()
-    except OSError as error:
-        raise AdventureError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # a ValueError for a NUL in the path
+        raise AdventureError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     try:
         return loads(data)
     except AdventureError as error:

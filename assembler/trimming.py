@@ -41,7 +41,7 @@ _CLOSERS = 64
 _BATCH = 2048
 """Characters looked at in one go when searching for clean places."""
 
-_ONE_BY_ONE = 40
+_ONE_BY_ONE = 24
 """Clean places tried one by one, from the estimate down."""
 
 _BEYOND = 16

@@ -9,13 +9,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from memorybank import cli_output as output
 from memorybank.bank import MemoryBank
+from memorybank.console import CommandParser, note, progress_bar, run_command, shown
 from memorybank.errors import InvalidInputError, MemoryBankError
 from memorybank.memory import Memory, NewMemory
 
@@ -29,35 +29,15 @@ DEFAULT_DB = "memories.sqlite"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    output.safe_streams()
-    try:
-        given = _parser().parse_args(arguments)
-        code: int = given.run(given)
-        sys.stdout.flush()
-    except MemoryBankError as error:
-        output.note(f"memorybank: {error}")
-        return 2
-    except KeyboardInterrupt:
-        output.note("memorybank: interrupted")
-        return 130
-    except BrokenPipeError:  # the reader of our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    return code
+    return run_command(_parser(), arguments, (MemoryBankError,))
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        output.note(f"{self.prog}: {message} (see `{self.prog} --help`)")
-        raise SystemExit(2)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="memorybank", description="Short texts about earlier events, found again by meaning.")
+def _parser() -> CommandParser:
+    parser = CommandParser(prog="memorybank", description="Short texts about earlier events, found again by meaning.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, run: Callable[[argparse.Namespace], int], says: str, **options: Any) -> _Parser:
-        added: _Parser = commands.add_parser(name, help=says, description=says, allow_abbrev=False, **options)
+    def command(name: str, run: Callable[[argparse.Namespace], int], says: str, **options: Any) -> CommandParser:
+        added: CommandParser = commands.add_parser(name, help=says, description=says, allow_abbrev=False, **options)
         added.set_defaults(run=run)
         added.add_argument("--json", action="store_true", help="print JSON for programs")
         if name != "models":
@@ -80,7 +60,7 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="NAME", help="embedding model (default: all-MiniLM-L6-v2; see `models`)")
 
 
-def _add_changing(command: Callable[..., _Parser]) -> None:
+def _add_changing(command: Callable[..., CommandParser]) -> None:
     add = command("add", _add, "Store memories; the same text or id again is still one memory.")
     add.add_argument("text", nargs="*", metavar="TEXT", help="what happened")
     add.add_argument("--file", metavar="FILE", help="one memory per line, as text or as JSON (.jsonl); - for stdin")
@@ -103,7 +83,7 @@ def _add_changing(command: Callable[..., _Parser]) -> None:
     command("reembed", _reembed, "Move the bank to the embedding model --model: all of it or nothing.")
 
 
-def _add_reading(command: Callable[..., _Parser]) -> None:
+def _add_reading(command: Callable[..., CommandParser]) -> None:
     listing = command("list", _list, "List memories in the order of storing.")
     listing.add_argument("--state", choices=("active", "forgotten", "stale"))
     listing.add_argument("--limit", type=int, metavar="N", help="at most so many (default: all)")
@@ -123,7 +103,7 @@ def _add_reading(command: Callable[..., _Parser]) -> None:
 def _embedder(given: argparse.Namespace) -> Embedder:
     from memorybank.embedding import DEFAULT_MODEL, open_embedder
 
-    return open_embedder(DEFAULT_MODEL if given.model is None else given.model, on_wait=output.note)
+    return open_embedder(DEFAULT_MODEL if given.model is None else given.model, on_wait=note)
 
 
 def _with_model(given: argparse.Namespace, *, create: bool = False) -> MemoryBank:
@@ -147,10 +127,10 @@ def _add(given: argparse.Namespace) -> int:
         items = read_memories(given.file, given.format)
     else:
         items = [NewMemory(text, given.id, tuple(given.action), given.pin) for text in given.text]
-    with _with_model(given, create=True) as bank, output.progress_bar("embedding") as progress:
+    with _with_model(given, create=True) as bank, progress_bar("embedding") as progress:
         stored = bank.add_many(items, progress=progress)
     for id_ in dict.fromkeys(memory.id for memory in stored if memory.state == "forgotten"):
-        output.note(f"memorybank: {id_} is there already and forgotten: `memorybank restore` makes it active")
+        note(f"memorybank: {id_} is there already and forgotten: `memorybank restore` makes it active")
     return _print_memories(given, stored)
 
 
@@ -197,7 +177,7 @@ def _list(given: argparse.Namespace) -> int:
             return _print_memories(given, bank.list(given.state), cursor=None)
         page = bank.page(state=given.state, limit=100 if given.limit is None else given.limit, cursor=given.cursor)
     if page.cursor and not given.json:
-        output.note(f"memorybank: there are more: --cursor {page.cursor}")
+        note(f"memorybank: there are more: --cursor {page.cursor}")
     return _print_memories(given, page.memories, cursor=page.cursor)
 
 
@@ -227,12 +207,12 @@ def _search(given: argparse.Namespace) -> int:
 
 def _reembed(given: argparse.Namespace) -> int:
     model = _embedder(given)
-    with _without_model(given) as bank, output.progress_bar("embedding") as progress:
+    with _without_model(given) as bank, progress_bar("embedding") as progress:
         number = bank.reembed(model, progress=progress)
     if given.json:
         output.print_json({"bank": given.bank, "model": model.name, "memories": number})
     else:
-        print(f"bank {output.shown(given.bank)}: {number} memories have vectors of {model.name}")
+        print(f"bank {shown(given.bank)}: {number} memories have vectors of {model.name}")
     return 0
 
 
@@ -243,9 +223,9 @@ def _check(given: argparse.Namespace) -> int:
         output.print_json({"ok": report.ok, **asdict(report)})
     else:
         for line in report.problems:
-            print(output.shown(line))
+            print(shown(line))
         verdict = "database and index agree" if report.ok else f"{len(report.problems)} problems"
-        print(f"bank {output.shown(report.bank)}: {report.memories} memories, {report.indexed} indexed: {verdict}")
+        print(f"bank {shown(report.bank)}: {report.memories} memories, {report.indexed} indexed: {verdict}")
     return 0 if report.ok else 1
 
 

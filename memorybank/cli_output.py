@@ -4,31 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from memorybank.console import shown
 from memorybank.memory import Memory, Recalled
 
-__all__ = ["memory_json", "note", "print_json", "print_rows", "progress_bar", "recalled_json", "safe_streams", "shown"]
-
-
-def safe_streams() -> None:
-    """Make printing never fail: what the terminal's encoding lacks is written as an escape."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def note(text: str) -> None:
-    """Print a line for people to stderr."""
-    print(shown(text), file=sys.stderr, flush=True)
-
-
-def shown(text: str) -> str:
-    """Return a text on one line, without what could move a terminal's cursor or change its colours."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+__all__ = ["memory_json", "print_json", "print_rows", "recalled_json"]
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -68,17 +51,3 @@ def recalled_json(found: Recalled) -> dict[str, Any]:
     """Return a search result as JSON; `parts` only when they were asked for."""
     parts = {} if found.parts is None else {"parts": dict(found.parts)}
     return {"memory": memory_json(found.memory), "similarity": found.similarity, "rank": found.rank, **parts}
-
-
-@contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Give a function that shows progress on stderr, if there is somebody to see it."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

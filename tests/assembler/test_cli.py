@@ -274,13 +274,22 @@ def test_large_sizes_are_honest_work(file, run, size):
     assert found["text"].count("You stand at gate") == 30
 
 
-def test_exit_code_1_where_the_program_is_at_fault(file, run, monkeypatch):
+def test_a_database_that_fails_is_one_line(file, run, monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise StorageError("the disk is full")
 
     monkeypatch.setattr("assembler.context.assemble", fail)
     code, out, err = run("build", file)
-    assert (code, out, err) == (1, "", "assembler: the disk is full\n")
+    assert (code, out, err) == (2, "", "assembler: the disk is full\n")
+
+
+def test_a_fault_of_the_program_is_seen_as_one(file, run, monkeypatch):
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("assembler.context.assemble", fail)
+    with pytest.raises(ZeroDivisionError):  # Python prints it and ends with exit code 1
+        run("build", file)
 
 
 # As a process.

@@ -267,7 +267,7 @@ def test_as_a_module(database: Path, child: Callable[..., subprocess.Popen[str]]
         runpy.run_module("memorybank", run_name="__main__")
     """
     process = child(program, "add", "the wolf \u2192 门", "--db", database, "--model", "hashing-64")
-    assert process.communicate(timeout=60) == ("m1\tactive\tthe wolf \\u2192 \\u95e8\n", "")
+    assert process.communicate(timeout=60) == ("m1\tactive\tthe wolf \u2192 门\n", ""), "a pipe gets UTF-8"
     process = child(program, "list", "--db", database)
     assert process.communicate(timeout=60)[0].startswith("m1\t")
     assert process.returncode == 0
