@@ -80,7 +80,8 @@ class MemoryBank(BankEdits):
         Args:
             place: path of an SQLite file, a URL `sqlite:///…`, or `:memory:`.
             bank: its name: 1 to 200 printable characters. Banks in one database never mix.
-            embedder: the embedding model; None for the default one, which loads when the first vector is needed.
+            embedder: the embedding model; None for the default one, which loads when the first vector is needed and is
+                shared by all banks of the process.
             clock: gives the present time with its zone; None for the computer's clock.
             create: make the file and its tables when they are not there.
             verify_model: False opens a bank of another model as well, to look at it, to tidy it up or to `reembed`

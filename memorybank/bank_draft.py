@@ -70,7 +70,7 @@ class Draft:
         What an item leaves at its default (no actions, not pinned, no metadata) changes nothing in a memory that is
         there, so that writing the same again is always harmless. Its state stays as it is, too.
         """
-        id_ = item.id if item.id is not None else self._same_text(item.text)
+        id_ = item.id if item.id is not None else self._same(item)
         if id_ is not None and id_ in self._rows:
             given: dict[str, Any] = {"pinned": True} if item.pinned else {}
             given |= {"actions": item.actions} if item.actions else {}
@@ -143,13 +143,17 @@ class Draft:
         if row.memory.id not in ids:
             ids.append(row.memory.id)
 
-    def _same_text(self, text: str) -> str | None:
-        """Return the id of the oldest memory with this text; stale ones are somebody else's to renew."""
-        for id_ in self._ids_of_text.get(text, []):
-            memory = self._rows[id_].memory
-            if memory.text == text and memory.state != "stale":
-                return id_
-        return None
+    def _same(self, item: NewMemory) -> str | None:
+        """Return the id of the memory that an item without an id is: the oldest with its text and its source actions.
+
+        Where none has just these actions, it is the oldest that has none, or any if the item has none. The same words
+        about other actions tell of another event.
+        """
+        memories = [self._rows[id_].memory for id_ in self._ids_of_text.get(item.text, [])]
+        same = [memory for memory in memories if memory.text == item.text]
+        alike = [memory for memory in same if memory.actions == item.actions] if item.actions else same
+        found = alike or [memory for memory in same if not memory.actions]
+        return found[0].id if found else None
 
     def _stamped(self, row: StoredMemory) -> StoredMemory:
         """Return the row with this write's revision, if an index has to know of the change."""

@@ -36,10 +36,11 @@ class BankEdits(BankReads):
     ) -> Memory:
         """Store a memory; the same one written again is still one.
 
-        With an `id` that exists: the same text changes nothing, another text is an edit. Without: if the bank has an
-        active or forgotten memory of that text, it is that one; else it gets the next of `m1`, `m2`, …, which are
-        never given twice. `actions`, `pinned` and `metadata` of a memory that exists are replaced by what is given
-        here, and kept where nothing is. A forgotten memory stays forgotten (`restore`).
+        With an `id` that exists: the same text changes nothing, another text is an edit. Without: if the bank has a
+        memory of that text from the same actions, or one of the two says nothing of actions, it is that one; else it
+        gets the next of `m1`, `m2`, …, which are never given twice. `actions`, `pinned` and `metadata` of a memory
+        that exists are replaced by what is given here, and kept where nothing is. A forgotten memory stays forgotten
+        (`restore`).
 
         Args:
             text: at most `inputs.MAX_TEXT` characters without surrounding whitespace, not empty.

@@ -20,7 +20,7 @@ class ModelInUse:
 
     Args:
         store: the database, for what messages call it.
-        embedder: the model; None for the default one, which is opened when it is first asked for.
+        embedder: the model; None for the default one, which all banks of the process share.
     """
 
     def __init__(self, store: Store, embedder: Embedder | None) -> None:
@@ -32,11 +32,10 @@ class ModelInUse:
 
     def embedder(self) -> Embedder:
         """Return the model. Cheap: it loads its weights when the first text is embedded."""
-        if self._embedder is None:
-            from memorybank.embedding import open_embedder
+        from memorybank.embedding import default_embedder
 
-            self._embedder = open_embedder()
-        return self._embedder
+        chosen = self._embedder  # read once: another thread may choose another
+        return default_embedder() if chosen is None else chosen
 
     def use(self, embedder: Embedder) -> None:
         """Use another model from now on."""

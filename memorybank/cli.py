@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 DEFAULT_DB = "memories.sqlite"
+NEED_MODEL = ("add", "edit", "search", "reembed")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    return run_command(_parser(), arguments, (MemoryBankError,))
+    return run_command(_parser(), arguments, (MemoryBankError, OSError))
 
 
 def _parser() -> CommandParser:
@@ -42,6 +43,8 @@ def _parser() -> CommandParser:
         added.add_argument("--json", action="store_true", help="print JSON for programs")
         if name != "models":
             _add_place(added)
+        if name in NEED_MODEL:
+            added.add_argument("--model", metavar="NAME", help="embedding model (all-MiniLM-L6-v2; see `models`)")
         return added
 
     _add_changing(command)
@@ -57,7 +60,6 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
         help=f"SQLite file or sqlite:/// URL (default: $MEMORYBANK_DB, else {DEFAULT_DB})",
     )
     parser.add_argument("--bank", metavar="NAME", default="default", help="the bank's name (default: default)")
-    parser.add_argument("--model", metavar="NAME", help="embedding model (default: all-MiniLM-L6-v2; see `models`)")
 
 
 def _add_changing(command: Callable[..., CommandParser]) -> None:

@@ -38,14 +38,16 @@ def read_memories(name: str, kind: str | None = None) -> list[NewMemory]:
 
 def _lines(name: str) -> Iterator[tuple[str, str]]:
     """Return each line, and what to call it. Only line feeds end one: JSON may hold U+2028."""
+    if name == "-" and sys.stdin is None:
+        raise InvalidInputError("-: standard input is closed")
     try:
         raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         text = raw.decode("utf-8-sig")
-    except OSError as error:
-        raise InvalidInputError(f"{name}: it cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise InvalidInputError(f"{name}, line {line}: it is not UTF-8: save the file as UTF-8") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise InvalidInputError(f"{name}: it cannot be read: {getattr(error, 'strerror', None) or error}") from None
     return ((line, f"{name}, line {number}") for number, line in enumerate(text.split("\n"), 1))
 
 

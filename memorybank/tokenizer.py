@@ -212,14 +212,19 @@ def _load_encoding(name: str) -> tiktoken.Encoding:
     import tiktoken
     import tiktoken_ext.openai_public as published
 
-    constructor = published.ENCODING_CONSTRUCTORS.get(name)
-    if constructor is None:
-        known = ", ".join([*published.ENCODING_CONSTRUCTORS, ESTIMATE])
+    if name not in published.ENCODING_CONSTRUCTORS:
         raise TokenizerError(
-            f"tokenizer {name!r} is unknown; use one of {known}, or the path of a Hugging Face tokenizer.json"
+            f"tokenizer {name!r} is unknown; use one of o200k_base, o200k_harmony, cl100k_base, {ESTIMATE}, "
+            f"or the path of a Hugging Face tokenizer.json"
         )
-    local = {**constructor.__globals__, "load_tiktoken_bpe": _read_ranks, "data_gym_to_mergeable_bpe_ranks": _no_ranks}
-    arguments: dict[str, Any] = types.FunctionType(constructor.__code__, local)()
+    # One constructor can call another, so all of them get the same globals.
+    local = {**vars(published), "load_tiktoken_bpe": _read_ranks, "data_gym_to_mergeable_bpe_ranks": _no_ranks}
+    constructors = {
+        known: types.FunctionType(constructor.__code__, local)
+        for known, constructor in published.ENCODING_CONSTRUCTORS.items()
+    }
+    local |= constructors
+    arguments: dict[str, Any] = constructors[name]()
     return tiktoken.Encoding(**arguments)
 
 

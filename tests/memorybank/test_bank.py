@@ -80,6 +80,22 @@ class TestAdd:
         assert bank.get("g") == again
         assert bank.get("g").metadata["k"] is True
 
+    def test_the_same_text_of_other_actions_is_another_memory(self, bank: MemoryBank) -> None:
+        bank.add("They rest.", actions=["a1", "a2"])
+        assert bank.add("They rest.", actions=["a7"]).id == "m2"
+        assert [(one.id, one.actions) for one in bank.list()] == [("m1", ("a1", "a2")), ("m2", ("a7",))]
+        before = revision(bank)
+        assert bank.add("They rest.", actions=["a7"]).id == "m2"
+        assert bank.add("They rest. ").id == "m1"
+        assert revision(bank) == before
+        bank.add("They leave.")
+        assert ids(bank.add_many(NewMemory("They leave.", actions=(one,)) for one in ("b1", "b2", "b1"))) == [
+            "m3",
+            "m4",
+            "m3",
+        ]
+        assert [one.actions for one in bank.list()[2:]] == [("b1",), ("b2",)]
+
     def test_the_same_id_with_another_text_is_an_edit(self, bank: MemoryBank) -> None:
         first = bank.add("The gate opens.", id="g", actions=["a1"])
         second = bank.add("A wolf howls.", id="g")

@@ -141,6 +141,7 @@ def test_a_bad_file_names_the_line_and_stores_nothing(shell: Shell, tmp_path: Pa
         (["add", "--file", "y", "--pin"], "go with TEXT"),
         (["add", "--file", "missing.txt"], "missing.txt: it cannot be read"),
         (["add", "--file", "."], "cannot be read"),
+        (["add", "--file", "a\0b"], "cannot be read: embedded null byte"),
         (["add", "x", "--id", "a\nb"], "not printable"),
         (["add", "x", "--bank", ""], "bank's name"),
         (["add", "x", "--db", "/nowhere/at/all/x.sqlite"], "check that the folder exists"),
@@ -151,6 +152,8 @@ def test_a_bad_file_names_the_line_and_stores_nothing(shell: Shell, tmp_path: Pa
         ([], "required: COMMAND"),
         (["pin"], "required: ID"),
         (["list", "--stat", "active"], "unrecognized arguments"),
+        *(([name, "--model", "hashing-8"], "unrecognized") for name in ("list", "check", "models")),
+        *(([name, "m1", "--model", "hashing-8"], "unrecognized") for name in ("pin", "forget", "restore", "delete")),
     ],
 )
 def test_the_call_is_at_fault(shell: Shell, arguments: list[str], says: str) -> None:
@@ -286,3 +289,18 @@ def test_the_reader_may_leave_early(
     process.stdout = None
     assert process.communicate(timeout=60) == (None, "")
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ("list --db {database} >/dev/full", "No space left"),
+        ("add --db {database} --model hashing-64 --file - <&-", "-: standard input is closed"),
+    ],
+)
+def test_a_stream_at_fault_is_said_in_one_line(database: Path, open_bank: Any, call: str, says: str) -> None:
+    open_bank().add("x")
+    command = f"{sys.executable} -W error -m memorybank {call.format(database=database)}"
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, check=False)  # noqa: S602
+    assert says in ended.stderr
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1), ended.stderr

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
-from memorybank.embedding import DEFAULT_MODEL, hub, open_embedder, registry
+from memorybank import MemoryBank
+from memorybank.embedding import DEFAULT_MODEL, default_embedder, hub, open_embedder, registry
 from memorybank.embedding.cache import CachedEmbedder
 from memorybank.embedding.registry import find, known, locate, models, verify
 from memorybank.embedding.sentence_transformer import SentenceTransformerEmbedder
@@ -217,6 +219,13 @@ def test_what_open_embedder_returns(tmp_path, monkeypatch):
     monkeypatch.setenv("MEMORYBANK_CACHE", "off")
     assert isinstance(open_embedder(), SentenceTransformerEmbedder)
     assert repr(open_embedder("hashing-32")) == repr(HashingEmbedder(32))
+
+
+def test_all_banks_share_one_default_model():
+    with MemoryBank.open() as one, MemoryBank.open(bank="other") as other, ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda number: (one, other)[number % 2]._model.embedder(), range(16)))
+    assert {id(model) for model in found} == {id(default_embedder())}
+    assert found[0].name == DEFAULT_MODEL
 
 
 def test_fingerprints_tell_models_apart(tmp_path):
