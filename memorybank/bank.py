@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from memorybank import inputs
-from memorybank.bank_edits import BankEdits, Progress
+from memorybank.bank_edits import BankEdits
 from memorybank.bank_model import ModelInUse
 from memorybank.errors import InvalidInputError
-from memorybank.memory import Recalled
+from memorybank.memory import Progress, Recalled
 from memorybank.ranking import checked_ranking
 from memorybank.reports import CheckReport
 from memorybank.searching import LAST_POOL, Question, answer

@@ -9,16 +9,16 @@ from __future__ import annotations
 import heapq
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from memorybank.errors import MemoryNotFoundError
+from memorybank.bank_reads import not_found
 from memorybank.memory import Memory, NewMemory
 from memorybank.storage.rows import BankState, StoredMemory, text_hash
 
-__all__ = ["Draft", "evicted", "not_found"]
+__all__ = ["Draft", "evicted"]
 
 _GIVEN_ID = re.compile(r"m([1-9][0-9]{0,14})")
 
@@ -164,14 +164,6 @@ class Draft:
             row.vector,
         )
         return row if same else replace(row, revision=self.state.revision)
-
-
-def not_found(bank: str, ids: Sequence[str]) -> MemoryNotFoundError:
-    """Return the error for ids that no memory has."""
-    more = f" and {len(ids) - 5:,} more" if len(ids) > 5 else ""
-    return MemoryNotFoundError(
-        f"bank {bank!r} has no memory {', '.join(map(repr, ids[:5]))}{more}: nothing was changed"
-    )
 
 
 def evicted(

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from memorybank import inputs
 from memorybank.bank_reads import BankReads, Memories
-from memorybank.memory import Memory, NewMemory
+from memorybank.memory import Memory, NewMemory, Progress
 
 if TYPE_CHECKING:
     from memorybank.bank_writes import BankWriter
     from memorybank.storage import Store
 
-__all__ = ["BankEdits", "Progress"]
-
-Progress: TypeAlias = Callable[[int, int], None]
+__all__ = ["BankEdits"]
 
 
 class BankEdits(BankReads):
@@ -131,12 +129,12 @@ class BankEdits(BankReads):
     def forget(self, *ids: str) -> Memories:
         """Forget memories, all or none: still listed and restorable, not searched. Pinned ones too, if you say so."""
         checked = inputs.checked_ids(ids)
-        return self._writer.set_state(checked, "forgotten", only=("active", "stale")) if checked else []
+        return self._writer.set_state(checked, "forgotten") if checked else []
 
     def restore(self, *ids: str) -> Memories:
         """Make forgotten memories active again, all or none. A full bank then forgets its least used others."""
         checked = inputs.checked_ids(ids)
-        return self._writer.set_state(checked, "active", only=("forgotten",)) if checked else []
+        return self._writer.set_state(checked, "active") if checked else []
 
     def mark_used(self, ids: Iterable[str]) -> int:
         """Count one use of each memory that went into a committed context; call it once per context.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
 from memorybank import inputs
@@ -12,7 +13,7 @@ from memorybank.reports import BankInfo, Page
 if TYPE_CHECKING:
     from memorybank.storage import Store
 
-__all__ = ["BankReads"]
+__all__ = ["BankReads", "not_found"]
 
 Memories: TypeAlias = list[Memory]  # inside the class, `list` is a method
 
@@ -37,7 +38,7 @@ class BankReads:
         with self._store.read() as reader:
             for row in reader.by_ids(self.name, [inputs.checked_id(id)]):
                 return row.memory
-        raise MemoryNotFoundError(f"bank {self.name!r} has no memory {id!r}")
+        raise not_found(self.name, [id])
 
     def list(self, state: State | None = None) -> Memories:
         """Return all memories, or all of one state, in the order of storing. For many, see `page`."""
@@ -76,6 +77,14 @@ class BankReads:
         if state is None:
             return BankInfo(self.name, None, None, counts, None, 0, None)
         return BankInfo(self.name, state.model, state.dimensions, counts, state.capacity, state.revision, state.created)
+
+
+def not_found(bank: str, ids: Sequence[str]) -> MemoryNotFoundError:
+    """Return the error for ids that no memory has."""
+    more = f" and {len(ids) - 5:,} more" if len(ids) > 5 else ""
+    return MemoryNotFoundError(
+        f"bank {bank!r} has no memory {', '.join(map(repr, ids[:5]))}{more}: nothing was changed"
+    )
 
 
 def _checked_state(state: object) -> State:

@@ -12,9 +12,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memorybank.bank_draft import Draft, evicted, not_found
+from memorybank.bank_draft import Draft, evicted
 from memorybank.bank_model import ModelInUse
-from memorybank.memory import Memory, NewMemory, State
+from memorybank.bank_reads import not_found
+from memorybank.memory import Memory, NewMemory, Progress, State
 from memorybank.storage import BankState, Store, Writer
 from memorybank.storage.rows import text_hash
 from memorybank.vectors import embed, to_bytes
@@ -22,10 +23,7 @@ from memorybank.vectors import embed, to_bytes
 if TYPE_CHECKING:
     from memorybank.embedding import Embedder
 
-__all__ = ["BankWriter", "Progress"]
-
-Progress = Callable[[int, int], None]
-"""Called with (memories done, memories in all) while something long goes on."""
+__all__ = ["BankWriter"]
 
 
 class BankWriter:
@@ -65,12 +63,11 @@ class BankWriter:
                 draft.edit(id_, vectors.get(fields.get("text", "")), **fields)
         return [draft.memory(id_) for id_ in ids]
 
-    def set_state(self, ids: Sequence[str], state: State, *, only: Sequence[State]) -> list[Memory]:
-        """Give a state to those of the memories that are in one of the states `only`."""
+    def set_state(self, ids: Sequence[str], state: State) -> list[Memory]:
+        """Give memories a state."""
         with self._draft(ids, known=True) as draft:
             for id_ in ids:
-                if draft.memory(id_).state in only:
-                    draft.edit(id_, state=state)
+                draft.edit(id_, state=state)
         return [draft.memory(id_) for id_ in ids]
 
     def delete(self, ids: Sequence[str]) -> None:
@@ -148,7 +145,7 @@ class BankWriter:
             self._save(writer, before, draft)
 
     def _new_bank(self, model: Embedder, now: datetime) -> BankState:
-        return BankState(self._bank, uuid.uuid4().hex, model.name, model.dimensions, 0, 1, 1, None, {}, now)
+        return BankState(self._bank, uuid.uuid4().hex, model.name, model.dimensions, 0, 1, 1, None, now)
 
     def _keep_capacity(self, writer: Writer, draft: Draft) -> None:
         capacity = draft.state.capacity

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
-__all__ = ["Memory", "NewMemory", "Recalled", "State"]
+__all__ = ["Memory", "NewMemory", "Progress", "Recalled", "State"]
 
-State = Literal["active", "forgotten", "stale"]
-"""`active` memories are searched; `forgotten` and `stale` ones are only listed."""
+State = Literal["active", "forgotten"]
+"""`active` memories are searched; `forgotten` ones are only listed."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with (texts done, texts in all) while something long goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Memory:
         actions: ids of its source actions, oldest first.
         pinned: comes before all others in a context and is never forgotten.
         metadata: kept for the caller.
-        state: `active`, `forgotten` or `stale`.
+        state: `active` or `forgotten`.
         model: name of the embedding model that made its vector.
         created: when it was first stored, in UTC.
         last_used: when it last went into a committed context, in UTC; None if never.

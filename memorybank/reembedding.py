@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from memorybank.memory import Progress
 from memorybank.vectors import embed, to_bytes
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["reembed"]
 
 
-def reembed(store: Store, bank: str, embedder: Embedder, progress: Callable[[int, int], None] | None = None) -> int:
+def reembed(store: Store, bank: str, embedder: Embedder, progress: Progress | None = None) -> int:
     """Compute all vectors of a bank anew with `embedder`; return the number of memories.
 
     Raises:
@@ -48,5 +49,5 @@ def reembed(store: Store, bank: str, embedder: Embedder, progress: Callable[[int
             return sum(writer.counts(bank).values())
 
 
-def _told(progress: Callable[[int, int], None] | None, before: int, more: int) -> Callable[[int], None] | None:
+def _told(progress: Progress | None, before: int, more: int) -> Callable[[int], None] | None:
     return None if progress is None else lambda done: progress(before + done, before + more)

@@ -13,17 +13,17 @@ nor torch (SPEC.md section 10).
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
-from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from memorybank.embedding.port import Embedder, Kind, embed_in_batches
+from memorybank.embedding.port import Embedder, Kind
 
 if TYPE_CHECKING:
     from memorybank.embedding.cache import VectorCache
 
-__all__ = ["DEFAULT_MODEL", "Embedder", "Kind", "default_embedder", "embed_in_batches", "open_embedder"]
+__all__ = ["DEFAULT_MODEL", "Embedder", "Kind", "default_embedder", "open_embedder"]
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 """English, 384 wide; comes from PyPI with the extra `story-context[model]`, so it needs no model hub."""
@@ -73,6 +73,6 @@ def default_embedder() -> Embedder:
         return _shared()
 
 
-@cache
+@functools.cache
 def _shared() -> Embedder:
     return open_embedder()

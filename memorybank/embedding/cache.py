@@ -248,14 +248,11 @@ def _key(fingerprint: str, kind: Kind, text: str) -> bytes:
 
 def _sound(stored: Mapping[bytes, bytes], dimensions: int) -> dict[bytes, NDArray[np.float32]]:
     """Return the stored vectors that are what a vector must be; a damaged one is computed anew."""
-    import numpy as np
+    from memorybank.vectors import is_unit, to_matrix
 
-    vectors = {
-        key: np.frombuffer(raw, dtype="<f4").astype(np.float32)
-        for key, raw in stored.items()
-        if len(raw) == 4 * dimensions
-    }
-    return {key: vector for key, vector in vectors.items() if abs(float(np.linalg.norm(vector)) - 1.0) < 1e-3}
+    keys = [key for key, raw in stored.items() if len(raw) == 4 * dimensions]
+    rows = to_matrix([stored[key] for key in keys], len(keys), dimensions)
+    return {key: row for key, row, unit in zip(keys, rows, is_unit(rows).tolist(), strict=True) if unit}
 
 
 def _size(connection: sqlite3.Connection) -> int:

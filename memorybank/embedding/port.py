@@ -5,7 +5,7 @@ A leaf: numpy is imported by type checkers only, so that `import memorybank` sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, get_args, runtime_checkable
 
 from memorybank.errors import InvalidInputError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Embedder", "Kind", "embed_in_batches", "fingerprint_of", "prepared"]
+__all__ = ["Embedder", "Kind", "fingerprint_of", "prepared"]
 
 Kind = Literal["query", "passage"]
 """`query` for what is searched with, `passage` for what is stored; some models are trained to tell them apart."""
@@ -76,42 +76,3 @@ def prepared(texts: Sequence[str], kind: Kind) -> list[str]:
 def fingerprint_of(embedder: Embedder) -> str:
     """Return what tells this embedder's vectors from all others': its `fingerprint`, or else its name."""
     return str(getattr(embedder, "fingerprint", embedder.name))
-
-
-def embed_in_batches(
-    embedder: Embedder,
-    texts: Sequence[str],
-    *,
-    kind: Kind = "passage",
-    progress: Callable[[int, int], None] | None = None,
-    batch: int = 64,
-) -> NDArray[np.float32]:
-    """Embed many texts a batch at a time, so that progress can be shown and an interrupt does not wait for the end.
-
-    Args:
-        embedder: what embeds.
-        texts: any number of texts.
-        kind: as in `Embedder.embed`.
-        progress: called with (texts done, texts in all) after each batch.
-        batch: texts per call, at least 1.
-
-    Returns:
-        float32 of shape (len(texts), dimensions), as from one call of `embed`.
-
-    Raises:
-        InvalidInputError: `batch` is below 1, or as in `Embedder.embed`.
-        ModelError: as in `Embedder.embed`.
-    """
-    import numpy as np
-
-    if batch < 1:
-        raise InvalidInputError(f"batch must be at least 1, not {batch}")
-    whole = prepared(texts, kind)
-    if not whole:
-        return embedder.embed([], kind=kind)
-    parts = []
-    for start in range(0, len(whole), batch):
-        parts.append(embedder.embed(whole[start : start + batch], kind=kind))
-        if progress is not None:
-            progress(min(start + batch, len(whole)), len(whole))
-    return np.concatenate(parts)

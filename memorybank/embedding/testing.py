@@ -1,4 +1,4 @@
-"""Embedders for tests: without weights, and ones that are slow, fail or write down what they were asked.
+"""Embedders for tests: without weights, and one that writes down what it was asked.
 
 Public: a program that uses a memory bank can test itself in milliseconds with these.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import threading
-import time
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,13 +15,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from memorybank.embedding.port import Embedder, Kind, fingerprint_of, prepared
-from memorybank.errors import InvalidInputError, ModelError
+from memorybank.errors import InvalidInputError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["FailingEmbedder", "HashingEmbedder", "RecordingEmbedder", "SlowEmbedder", "hashing_dimensions"]
+__all__ = ["HashingEmbedder", "RecordingEmbedder", "hashing_dimensions"]
 
 MAX_DIMENSIONS = 4096
 WORD_WEIGHT = 3  # a whole word says more than a piece of one
@@ -120,44 +118,3 @@ class RecordingEmbedder:
         """As the inner embedder."""
         self.calls.append((tuple(texts), kind))
         return self.inner.embed(texts, kind=kind)
-
-
-class SlowEmbedder(RecordingEmbedder):
-    """Sleeps `seconds` in each call, then does what the inner embedder does."""
-
-    def __init__(self, seconds: float, inner: Embedder | None = None) -> None:
-        super().__init__(inner)
-        self.seconds = seconds
-
-    def embed(self, texts: Sequence[str], *, kind: Kind = "passage") -> NDArray[np.float32]:
-        """As the inner embedder, later."""
-        time.sleep(self.seconds)
-        return super().embed(texts, kind=kind)
-
-
-class FailingEmbedder(RecordingEmbedder):
-    """Raises in every call, or in every call after the first `after` ones, or in the first `times` of these only."""
-
-    def __init__(
-        self,
-        inner: Embedder | None = None,
-        *,
-        error: Exception | None = None,
-        after: int = 0,
-        times: int | None = None,
-    ) -> None:
-        super().__init__(inner)
-        self.error = error if error is not None else ModelError("this embedder fails, as the test asked")
-        self.after = after
-        self.times = times
-        self.failures = 0
-        self._lock = threading.Lock()
-
-    def embed(self, texts: Sequence[str], *, kind: Kind = "passage") -> NDArray[np.float32]:
-        """As the inner embedder, unless it is time to fail."""
-        with self._lock:
-            failing = len(self.calls) >= self.after and (self.times is None or self.failures < self.times)
-            self.failures += failing
-        if failing:
-            raise self.error
-        return super().embed(texts, kind=kind)

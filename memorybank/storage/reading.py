@@ -1,4 +1,4 @@
-"""Every question that is asked of the database, inside one snapshot of it. Each but `banks` is about one bank."""
+"""Every question that is asked of the database, inside one snapshot of it. Each is about one bank."""
 
 from __future__ import annotations
 
@@ -57,10 +57,6 @@ class Reader:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-
-    def banks(self) -> list[str]:
-        """Return the names of all banks in the database, sorted."""
-        return sorted(self._connection.execute(select(banks.c.bank)).scalars())
 
     def bank(self, bank: str) -> BankState | None:
         """Return the bank's row, None if nothing was ever written to it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
@@ -36,7 +36,6 @@ class BankState:
         next_ordinal: of the next new memory.
         next_number: of the next id that the bank gives (`m1`, `m2`, …).
         capacity: how many active memories it may have; None for any number.
-        settings: further ones.
         created: when the bank was first written to.
     """
 
@@ -48,7 +47,6 @@ class BankState:
     next_ordinal: int
     next_number: int
     capacity: int | None
-    settings: Mapping[str, Any]
     created: datetime
 
 
@@ -92,7 +90,6 @@ def bank_columns(state: BankState) -> dict[str, Any]:
         "next_ordinal": state.next_ordinal,
         "next_number": state.next_number,
         "capacity": state.capacity,
-        "settings": json.dumps(dict(state.settings)),
         "created": to_text(state.created),
     }
 
@@ -101,9 +98,7 @@ def to_bank(row: Sequence[Any]) -> BankState:
     """Return the value of a row of `banks`, columns in the order of the table."""
     names = [field.name for field in fields(BankState)]
     values = dict(zip(names, row, strict=True))
-    return BankState(
-        **values | {"settings": json.loads(values["settings"]), "created": datetime.fromisoformat(values["created"])}
-    )
+    return BankState(**values | {"created": datetime.fromisoformat(values["created"])})
 
 
 def memory_columns(bank: str, stored: StoredMemory) -> dict[str, Any]:

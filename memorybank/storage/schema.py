@@ -4,7 +4,7 @@ What is written where, as other programs may rely on it:
 
 * `vector`: float32, little-endian, `dimensions` of them, of length 1.
 * `text_hash`: SHA-256 of the text in UTF-8, in hexadecimal.
-* `actions`, `metadata`, `settings`: JSON in ASCII. `created`, `last_used`: ISO 8601 in UTC with microseconds.
+* `actions`, `metadata`: JSON in ASCII. `created`, `last_used`: ISO 8601 in UTC with microseconds.
 * `ordinal`: counts up in a bank and is never given again. It is the FAISS id, and it breaks ties.
 * `banks.revision` grows with every write; `memories.revision` is the bank's revision when the text, the vector or the
   state last changed, `deletions.revision` when the row went. So an index that has seen revision r catches up by what
@@ -49,7 +49,6 @@ banks = Table(
     Column("next_ordinal", BigInteger, nullable=False),
     Column("next_number", BigInteger, nullable=False),
     Column("capacity", BigInteger, nullable=True),
-    Column("settings", Text, nullable=False),
     Column("created", String(40), nullable=False),
     PrimaryKeyConstraint("bank", name="pk_banks"),
 )

@@ -399,7 +399,7 @@ class TestReading:
 
     def test_states_are_checked(self, bank: MemoryBank) -> None:
         for call in (bank.list, bank.count, lambda state: bank.page(state=state)):
-            with pytest.raises(InvalidInputError, match="active, forgotten, stale"):
+            with pytest.raises(InvalidInputError, match="one of active, forgotten, not"):
                 call("gone")
 
     def test_info_and_counts(self, bank: MemoryBank) -> None:
@@ -409,7 +409,7 @@ class TestReading:
         info = bank.info()
         assert (info.name, info.model, info.dimensions) == ("default", "hashing-64", 64)
         assert info.counts == {"active": 2, "forgotten": 1}
-        assert (bank.count(), bank.count("active"), bank.count("stale")) == (3, 2, 0)
+        assert (bank.count(), bank.count("active"), bank.count("forgotten")) == (3, 2, 1)
 
     def test_nothing_is_made_by_looking(self, bank: MemoryBank) -> None:
         assert (bank.list(), bank.search("x"), bank.count(), bank.check().ok) == ([], [], 0, True)

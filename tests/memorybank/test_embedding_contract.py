@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memorybank.embedding import DEFAULT_MODEL, Embedder, embed_in_batches, open_embedder
+from memorybank.embedding import DEFAULT_MODEL, Embedder, open_embedder
 from memorybank.embedding.cache import CachedEmbedder, VectorCache
 from memorybank.embedding.registry import find, locate
 from memorybank.embedding.sentence_transformer import SentenceTransformerEmbedder
@@ -79,7 +79,6 @@ def test_shape_type_and_length(embedder):
 
 def test_no_text_gives_no_rows(embedder):
     assert embedder.embed([]).shape == (0, embedder.dimensions)
-    assert embed_in_batches(embedder, []).shape == (0, embedder.dimensions)
 
 
 def test_order_is_kept_and_duplicates_are_equal(embedder):
@@ -95,14 +94,6 @@ def test_vector_does_not_depend_on_the_batch(embedder):
     alone = embedder.embed([probe])[0]
     for others in (["x"], ["word " * 200] * 3, [f"filler number {n}" for n in range(40)]):
         np.testing.assert_allclose(embedder.embed([*others, probe])[-1], alone, atol=1e-6)
-
-
-def test_batches_equal_one_call(embedder):
-    texts = [f"On day {n} the caravan reached well {n}." for n in range(9)]
-    done = []
-    vectors = embed_in_batches(embedder, texts, progress=lambda *step: done.append(step), batch=4)
-    np.testing.assert_allclose(vectors, embedder.embed(texts), atol=1e-6)
-    assert done == [(4, 9), (8, 9), (9, 9)]
 
 
 def test_similar_texts_are_nearer(embedder):
@@ -149,11 +140,6 @@ def test_kinds_are_both_taken(embedder):
 def test_wrong_calls_are_refused(embedder, texts, kind, said):
     with pytest.raises(InvalidInputError, match=said):
         embedder.embed(texts, kind=kind)
-
-
-def test_batch_below_one_is_refused():
-    with pytest.raises(InvalidInputError, match="at least 1"):
-        embed_in_batches(HashingEmbedder(), ["a"], batch=0)
 
 
 def test_caller_may_change_the_result(embedder):

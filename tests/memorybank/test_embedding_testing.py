@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from memorybank.embedding.testing import FailingEmbedder, HashingEmbedder, RecordingEmbedder, SlowEmbedder
+from memorybank.embedding.testing import HashingEmbedder, RecordingEmbedder
 from memorybank.embedding.threads import set_thread_defaults
-from memorybank.errors import InvalidInputError, ModelError
+from memorybank.errors import InvalidInputError
 
 GOLDEN = "f22bbac2931cb1a52a2e4805e544bfcc4bb6a144e23e4749135a4a8fb8d62670"
 
@@ -47,27 +47,6 @@ def test_recording():
     embedder.embed(["c"], kind="query")
     assert embedder.calls == [(("a", "b"), "passage"), (("c",), "query")]
     assert embedder.texts == ["a", "b", "c"]
-
-
-def test_slow(monkeypatch):
-    slept = []
-    monkeypatch.setattr("time.sleep", slept.append)
-    np.testing.assert_array_equal(SlowEmbedder(2.5).embed(["a"]), HashingEmbedder().embed(["a"]))
-    assert slept == [2.5]
-
-
-def test_failing():
-    with pytest.raises(ModelError, match="as the test asked"):
-        FailingEmbedder().embed(["a"])
-    embedder = FailingEmbedder(after=1, times=2, error=RuntimeError("out"))
-    outcomes = []
-    for _ in range(5):
-        try:
-            embedder.embed(["a"])
-            outcomes.append("done")
-        except RuntimeError:
-            outcomes.append("failed")
-    assert outcomes == ["done", "failed", "failed", "done", "done"]
 
 
 @pytest.mark.parametrize(

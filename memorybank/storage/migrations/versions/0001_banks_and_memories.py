@@ -21,7 +21,6 @@ def upgrade() -> None:
         sa.Column("next_ordinal", sa.BigInteger, nullable=False),
         sa.Column("next_number", sa.BigInteger, nullable=False),
         sa.Column("capacity", sa.BigInteger, nullable=True),
-        sa.Column("settings", sa.Text, nullable=False),
         sa.Column("created", sa.String(40), nullable=False),
         sa.PrimaryKeyConstraint("bank", name="pk_banks"),
     )
