@@ -52,9 +52,15 @@ class StoryCard:
     extra: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.id, str):
+            raise AdventureError(f"story card id: expected a string, got {self.id!r}")
+        if not isinstance(self.triggers, str | Iterable):
+            raise AdventureError(f"story card {self.id!r}: triggers: expected strings, or one string with commas")
         triggers = self.triggers.split(",") if isinstance(self.triggers, str) else self.triggers
         object.__setattr__(self, "triggers", tuple(triggers))
-        for name in ("id", "entry", "title", "type", "notes"):
+        if not isinstance(self.enabled, bool):
+            raise AdventureError(f"story card {self.id!r}: enabled: expected True or False, got {self.enabled!r}")
+        for name in ("entry", "title", "type", "notes"):
             if not isinstance(getattr(self, name), str):
                 raise AdventureError(f"story card {self.id!r}: {name}: expected a string")
         if not all(isinstance(trigger, str) for trigger in self.triggers):
@@ -102,6 +108,12 @@ class Adventure:
             object.__setattr__(self, "actions", ActionLog(self.actions))
         object.__setattr__(self, "story_cards", tuple(self.story_cards))
         object.__setattr__(self, "memories", tuple(self.memories))
+        for name, kind in (("story_cards", StoryCard), ("memories", NewMemory)):
+            for number, item in enumerate(getattr(self, name)):
+                if not isinstance(item, kind):
+                    raise AdventureError(f"{name}[{number}]: expected a {kind.__name__}, got {type(item).__name__}")
+        if not isinstance(self.memory_bank, bool):
+            raise AdventureError(f"memory_bank: expected True or False, got {self.memory_bank!r}")
         for name in ("id", "title", *COMPONENTS):
             if not isinstance(getattr(self, name), str):
                 raise AdventureError(f"{name}: expected a string, got {type(getattr(self, name)).__name__}")

@@ -31,7 +31,8 @@ def bank_of(
 ) -> MemoryBank:
     """Return a bank in memory that holds the document's memories.
 
-    Their vectors are kept in the user's cache folder, so that a document seen before is not embedded again.
+    Their vectors are kept in the user's cache folder, so that a document seen before is not embedded again. Close the
+    bank when it is no longer needed, or use it in a `with` statement.
 
     Args:
         adventure: its `memories` go in; it is not changed.
@@ -43,6 +44,10 @@ def bank_of(
     """
     from memorybank import MemoryBank
 
-    bank = MemoryBank.open(":memory:", bank=adventure.id or "adventure", embedder=embedder)
-    bank.add_many([memory for memory in adventure.memories if memory.text.strip()], progress=progress)
+    bank = MemoryBank.open(":memory:", embedder=embedder)
+    try:
+        bank.add_many([memory for memory in adventure.memories if memory.text.strip()], progress=progress)
+    except BaseException:
+        bank.close()
+        raise
     return bank

@@ -14,7 +14,7 @@ from assembler.action_log import Action
 from memorybank.text import clean
 from memorybank.tokenizer import Tokenizer
 
-__all__ = ["Block", "BlockMaker", "block_maker"]
+__all__ = ["Block", "BlockMaker", "block_maker", "shown"]
 
 QUOTE = "> "
 """Stands before what the player did or said, unless the text begins with `>` already."""
@@ -37,6 +37,12 @@ class Block:
 
 
 EMPTY = Block("", 0)
+
+
+def shown(action: Action) -> str:
+    """Return an action as it stands in a context: what the player did or said behind `> ` (SPEC.md section 5)."""
+    text = clean(action.text)
+    return QUOTE + text if action.kind in ("do", "say") and not text.startswith(">") else text
 
 
 class BlockMaker:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Shares", "required_limit", "split"]
+__all__ = ["Shares", "card_window", "required_limit", "split"]
 
 
 @dataclass(frozen=True, slots=True)

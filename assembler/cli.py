@@ -58,8 +58,9 @@ def _parser() -> CommandParser:
     )
     build.add_argument("--layout", default="classic", metavar="NAME", help="classic (default) or cache_friendly")
     build.add_argument("--anchor", metavar="ID", help="the anchor of the previous turn (cache_friendly layout)")
-    build.add_argument("--no-memory-bank", action="store_true", help="recall nothing; history has the share")
-    build.add_argument("--bank", metavar="DATABASE", help="recall from a stored bank and not from the document")
+    source = build.add_mutually_exclusive_group()
+    source.add_argument("--no-memory-bank", action="store_true", help="recall nothing; history has the share")
+    source.add_argument("--bank", metavar="DATABASE", help="recall from a stored bank and not from the document")
     build.add_argument("--bank-name", default="default", metavar="NAME", help="which bank of the database (default)")
     build.add_argument("--model", metavar="NAME", help="embedding model; see `memorybank models`")
     build.add_argument("--waiting", action="store_true", help="list the cards that did not match and their triggers")
@@ -139,6 +140,8 @@ def _bank(call: argparse.Namespace, adventure: Adventure) -> Iterator[MemoryBank
     """Open the bank that the call asks for: the stored one, the document's own, or none."""
     from assembler.bank import EmptyBank, bank_of
 
+    if call.bank is not None and not adventure.memory_bank:
+        raise AdventureError("memory_bank: the document turns the bank off; leave --bank out, or make it true there")
     if call.no_memory_bank or not adventure.memory_bank:
         yield None
         return
@@ -153,7 +156,7 @@ def _bank(call: argparse.Namespace, adventure: Adventure) -> Iterator[MemoryBank
         with progress_bar("embedding memories") as progress, bank_of(adventure, embedder, progress=progress) as bank:
             yield bank
     else:
-        with MemoryBank.open(call.bank, bank=call.bank_name, embedder=embedder) as bank:
+        with MemoryBank.open(call.bank, bank=call.bank_name, embedder=embedder, create=False) as bank:
             yield bank
 
 
@@ -193,8 +196,11 @@ def _write(data: bytes, output: str | None) -> None:
     try:
         beside.write_bytes(data)
         beside.replace(path)
+    except (OSError, ValueError) as error:
+        raise AdventureError(f"{output}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
     finally:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError, ValueError):
+            beside.unlink()
 
 
 @contextlib.contextmanager

@@ -53,6 +53,14 @@ class AssembledContext:
     anchor: str | None
     report: Report
 
+    @property
+    def recalled(self) -> tuple[str, ...]:
+        """The ids of the memories in it; `MemoryBank.mark_used` counts them once the context is really sent."""
+        lines = self.report.lines
+        return tuple(
+            line.item for line in lines if line.section == "memory_bank" and "rank" in line.details and line.kept
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the object that the command line prints with `--json` (SPEC.md section 11)."""
         return {

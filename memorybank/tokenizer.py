@@ -214,7 +214,7 @@ def _load_encoding(name: str) -> tiktoken.Encoding:
 
     if name not in published.ENCODING_CONSTRUCTORS:
         raise TokenizerError(
-            f"tokenizer {name!r} is unknown; use one of o200k_base, o200k_harmony, cl100k_base, {ESTIMATE}, "
+            f"tokenizer {name!r} is unknown; use one of cl100k_base, o200k_base, o200k_harmony, {ESTIMATE}, "
             f"or the path of a Hugging Face tokenizer.json"
         )
     # One constructor can call another, so all of them get the same globals.

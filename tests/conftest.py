@@ -1,12 +1,20 @@
 """Fixtures for all tests. No test writes into the cache folder of the user who runs it."""
 
+import atexit
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 os.environ["MEMORYBANK_CACHE"] = tempfile.mkdtemp(prefix="story-context-tests-")
+atexit.register(shutil.rmtree, os.environ["MEMORYBANK_CACHE"], ignore_errors=True)
+
+# Time is measured where a rule speaks of it, and not by the deadline of every example on a busy machine.
+hypothesis.settings.register_profile("no deadline", deadline=None)
+hypothesis.settings.load_profile("no deadline")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

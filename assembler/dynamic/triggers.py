@@ -26,7 +26,7 @@ from assembler.dynamic.folding import fold
 from assembler.errors import AdventureError
 from assembler.trimming import UNSPACED
 
-__all__ = ["Match", "Mention", "TriggerIndex", "trigger_index"]
+__all__ = ["Match", "Mention", "TriggerIndex", "trigger_index", "triggers_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class Match:
     Attributes:
         card: the card.
         score: how often and how recently it is mentioned.
-        trigger: the trigger of its newest mention.
-        action_id: the action of its newest mention.
-        mention: the newest mention.
+        action_id: the newest action that mentions it; mentions in the same action are equally recent.
+        mention: the first mention in that action.
+        trigger: the trigger of that mention.
     """
 
     card: StoryCard

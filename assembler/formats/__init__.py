@@ -99,10 +99,10 @@ def import_file(path: str | Path, *, into: Adventure | None = None, select: str 
         if Path(path).stat().st_size > MAX_BYTES:
             raise AdventureError(f"the file is larger than {MAX_BYTES:,} bytes; split it")
         return import_bytes(Path(path).read_bytes(), Path(path).name, into=into, select=select)
-    except OSError as error:
-        raise AdventureError(f"{path}: cannot be read: {error.strerror or error}") from error
     except AdventureError as error:
         raise AdventureError(f"{path}: {error}") from error
+    except (OSError, ValueError) as error:  # a ValueError for a NUL in the path
+        raise AdventureError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 def import_bytes(

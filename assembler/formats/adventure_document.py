@@ -25,7 +25,6 @@ FORMATS = (
     Format(
         name="adventure",
         what="adventure/1, the document of this project",
-        extensions=(".json",),
         recognises=_recognises,
         load=lambda source, _log: from_dict(source.value),
         save=_save,

@@ -89,7 +89,6 @@ FORMATS = (
     Format(
         name=_WORLD_INFO.format,
         what="AI Dungeon World Info (until 2023)",
-        extensions=(".json",),
         recognises=lambda source: _is_story_cards(source) and _is_world_info(source.value),
         load=_load,
         save=_save_world_info,
@@ -99,7 +98,6 @@ FORMATS = (
     Format(
         name=_STORY_CARDS.format,
         what="AI Dungeon story cards",
-        extensions=(".json",),
         recognises=_is_story_cards,
         load=_load,
         save=_save_cards,

@@ -95,7 +95,6 @@ FORMATS = (
     Format(
         name=_NAME,
         what="AI Dungeon scenarios, as an account exports them",
-        extensions=(".json",),
         recognises=_recognises,
         load=_load,
         many=True,

@@ -140,10 +140,7 @@ FORMATS = (
     Format(
         name=_NAME,
         what="character card V1, V2 or V3 with its book",
-        extensions=(".json", ".card"),
-        recognises=lambda source: (
-            source.kind == "json" and (_data(source.value) is not None or book_in(source.value) is not None)
-        ),
+        recognises=_recognises,
         load=_load,
         save=_save,
         holds=_HOLDS,
@@ -151,7 +148,6 @@ FORMATS = (
     Format(
         name="character-card-png",
         what="character card inside a PNG picture",
-        extensions=(".png",),
         recognises=lambda source: source.kind == "png",
         load=_load_png,
     ),

@@ -22,7 +22,6 @@ class Format:
     Attributes:
         name: for `--as` and for reports.
         what: for people, in a few words.
-        extensions: usual ones, with their dots.
         recognises: whether a file is of this format, by its content.
         load: makes an adventure of it; says in the log what was skipped.
         save: makes a file of an adventure, or None where there is no sense in it.
@@ -34,7 +33,6 @@ class Format:
 
     name: str
     what: str
-    extensions: tuple[str, ...]
     recognises: Callable[[Source], bool]
     load: Callable[[Source, Log], Adventure]
     save: Callable[[Adventure], bytes] | None = None

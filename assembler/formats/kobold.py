@@ -116,7 +116,6 @@ FORMATS = (
     Format(
         name=_DIALECT.format,
         what="KoboldAI save (version 1)",
-        extensions=(".json",),
         recognises=_recognises,
         load=_load,
         save=_save,

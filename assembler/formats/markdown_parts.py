@@ -16,6 +16,7 @@ import re
 from typing import Any
 
 from assembler.adventure import Adventure
+from assembler.blocks import shown
 from assembler.formats.cards import Entry, read_cards
 from assembler.formats.fields import Fields
 from assembler.formats.format import Format
@@ -102,26 +103,19 @@ def _entry(fields: Fields) -> Entry:
 
 
 def _transcript(adventure: Adventure) -> bytes:
-    lines = [
-        f"> {action.text}" if action.kind in ("do", "say") and not action.text.startswith(">") else action.text
-        for action in adventure.actions
-        if action.has_text
-    ]
-    return ("\n".join(line.strip() for line in lines) + "\n").encode("utf-8", "replace")
+    return ("\n".join(shown(action) for action in adventure.actions if action.has_text) + "\n").encode()
 
 
 FORMATS = (
     Format(
         name=_DIALECT.format,
         what="AI Dungeon scenario parts as Markdown (AI_Instructions.md, memory.md, authors_note.md, cards)",
-        extensions=(".md", ".txt"),
         recognises=_is_part,
         load=_load,
     ),
     Format(
         name="text",
         what="plain text: read as Plot Essentials, written as a transcript",
-        extensions=(".txt", ".md"),
         recognises=lambda source: source.kind == "text",
         load=_load,
         save=_transcript,

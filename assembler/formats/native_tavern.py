@@ -96,7 +96,6 @@ FORMATS = (
     Format(
         name=_DIALECT.format,
         what="NativeTavern world info",
-        extensions=(".json",),
         recognises=_is_world,
         load=_load_world,
         save=_save_world,
@@ -106,7 +105,6 @@ FORMATS = (
     Format(
         name=_CARD,
         what="NativeTavern character card",
-        extensions=(".json",),
         recognises=_is_card,
         load=_load_card,
     ),

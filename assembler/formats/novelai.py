@@ -84,7 +84,6 @@ FORMATS = (
     Format(
         name=_DIALECT.format,
         what="NovelAI lorebook",
-        extensions=(".lorebook",),
         recognises=_is_book,
         load=_load_book,
         save=_save_book,

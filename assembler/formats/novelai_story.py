@@ -92,14 +92,12 @@ FORMATS = (
     Format(
         name="novelai-scenario",
         what="NovelAI scenario",
-        extensions=(".scenario",),
         recognises=lambda source: _has(source, "scenarioVersion"),
         load=_load_scenario,
     ),
     Format(
         name="novelai-story",
         what="NovelAI story (container version 1)",
-        extensions=(".story",),
         recognises=lambda source: _has(source, "storyContainerVersion"),
         load=_load_story,
     ),

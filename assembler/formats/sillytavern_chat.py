@@ -89,7 +89,6 @@ FORMATS = (
     Format(
         name=_NAME,
         what="SillyTavern chat",
-        extensions=(".jsonl",),
         recognises=_recognises,
         load=_load,
         save=_save,

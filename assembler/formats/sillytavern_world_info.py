@@ -92,7 +92,6 @@ FORMATS = (
     Format(
         name=_DIALECT.format,
         what="SillyTavern World Info",
-        extensions=(".json",),
         recognises=_recognises,
         load=_load,
         save=_save,

@@ -75,7 +75,6 @@ FORMATS = (
     Format(
         name=_NAME,
         what="crowd-sourced story tree",
-        extensions=(".json",),
         recognises=_recognises,
         load=_load,
     ),

@@ -60,7 +60,6 @@ FORMATS = (
     Format(
         name=_DIALECT.format,
         what="world and characters of a role-play bot",
-        extensions=(".json",),
         recognises=_recognises,
         load=_load,
     ),

@@ -412,3 +412,61 @@ def test_a_context_without_recall_starts_no_model(file, tmp_path):
     on.write_text(json.dumps(ADVENTURE | {"memory_bank": True}))
     assert "torch" not in imported_by("build", str(on), "--text", "--no-memory-bank")
     assert "torch" not in imported_by("build", str(on), "--text")  # the bank is on, and there is no memory in it
+
+
+# A stored bank.
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A database with a bank of two memories."""
+    from memorybank import MemoryBank
+    from memorybank.embedding.testing import HashingEmbedder
+
+    database = tmp_path / "memories.sqlite"
+    with MemoryBank.open(database, "tale", embedder=HashingEmbedder()) as bank:
+        bank.add_many(["Mara hid the silver key.", "The wolf has a thorn in its paw."])
+    return database
+
+
+@pytest.fixture
+def story(tmp_path):
+    """A document that leaves the memory bank on."""
+    path = tmp_path / "story.json"
+    path.write_text('{"format": "adventure/1", "actions": [{"kind": "do", "text": "help the wolf with its paw"}]}')
+    return path
+
+
+def test_a_stored_bank_is_recalled(stored, story, run):
+    code, out, _ = run(
+        *("build", story, "--bank", stored, "--bank-name", "tale", "--model", "hashing-64", "--text", "--context", 200)
+    )
+    assert (code, out.splitlines()[0]) == (0, "Memories:")
+    assert {"Mara hid the silver key.", "The wolf has a thorn in its paw."} <= set(out.splitlines())
+
+
+def test_a_bank_that_is_not_there_is_one_line_and_makes_no_file(story, tmp_path, run):
+    code, out, err = run("build", story, "--bank", tmp_path / "typo.sqlite")
+    assert_one_clear_line(code, out, err)
+    assert not (tmp_path / "typo.sqlite").exists()
+
+
+def test_a_bank_for_a_document_that_turns_it_off_is_refused(stored, file, run):
+    code, out, err = run("build", file, "--bank", stored)
+    assert_one_clear_line(code, out, err, "memory_bank")
+    code, out, err = run("build", file, "--bank", stored, "--no-memory-bank")
+    assert_one_clear_line(code, out, err, "--no-memory-bank")
+
+
+def test_another_model_than_the_banks_is_one_line(stored, story, run):
+    code, out, err = run("build", story, "--bank", stored, "--bank-name", "tale", "--model", "hashing-32")
+    assert_one_clear_line(code, out, err)
+    assert "hashing-64" in err
+    assert "hashing-32" in err
+
+
+def test_an_output_that_cannot_be_written_is_named_as_given(file, tmp_path, run):
+    code, out, err = run("export", file, "--as", "text", "-o", tmp_path / "nowhere" / "x.txt")
+    assert_one_clear_line(code, out, err)
+    assert str(tmp_path / "nowhere" / "x.txt") in err
+    assert ".tmp" not in err
