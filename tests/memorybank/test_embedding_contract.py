@@ -15,7 +15,9 @@ from memorybank.embedding.sentence_transformer import SentenceTransformerEmbedde
 from memorybank.embedding.testing import HashingEmbedder
 from memorybank.errors import InvalidInputError, ModelError
 
-KINDS = ["hashing", "MiniLM", "hashing behind a cache", "MiniLM behind a cache"]
+REAL = pytest.mark.xdist_group("model")
+"""For tests that load the real model: one process of pytest-xdist runs them all, so that it is loaded once."""
+KINDS = ["hashing", pytest.param("MiniLM", marks=REAL), "hashing behind a cache"]
 HOSTILE = {
     "empty": "",
     "spaces": " \n\t ",
@@ -38,7 +40,7 @@ def minilm() -> SentenceTransformerEmbedder:
 
 @pytest.fixture(params=KINDS)
 def embedder(request, tmp_path):
-    inner = request.getfixturevalue("minilm") if "MiniLM" in request.param else HashingEmbedder(64)
+    inner = request.getfixturevalue("minilm") if request.param == "MiniLM" else HashingEmbedder(64)
     if "cache" not in request.param:
         yield inner
         return
@@ -151,6 +153,7 @@ def test_caller_may_change_the_result(embedder):
 
 def test_16_threads_get_the_vectors_of_one(embedder):
     texts = [" ".join(["the wolf", "runs", "over", "snow"][: 1 + n % 4] * (1 + n // 16)) + f" {n}" for n in range(50)]
+    texts = texts[:12] if embedder.name == DEFAULT_MODEL else texts
     expected = embedder.embed(texts)
 
     def work(thread: int) -> float:
@@ -161,12 +164,14 @@ def test_16_threads_get_the_vectors_of_one(embedder):
         assert max(pool.map(work, range(16))) < 1e-5
 
 
+@REAL
 def test_minilm_gives_the_published_similarities(minilm):
     texts = ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]
     a, b, c = minilm.embed(texts)
     np.testing.assert_allclose([a @ b, a @ c, b @ c], [0.6660, 0.1046, 0.1411], atol=5e-5)
 
 
+@REAL
 def test_minilm_reads_each_window_by_its_weight(minilm):
     long = " ".join(f"The wolf crossed river {n} and the king wept." for n in range(60))
     loaded = minilm._load()
@@ -177,6 +182,7 @@ def test_minilm_reads_each_window_by_its_weight(minilm):
     assert minilm.embed([long])[0] @ mean / np.linalg.norm(mean) == pytest.approx(1.0, abs=1e-6)
 
 
+@REAL
 def test_minilm_windows_fit_the_model_and_lose_nothing(minilm):
     loaded = minilm._load()
     for text in (
@@ -191,6 +197,7 @@ def test_minilm_windows_fit_the_model_and_lose_nothing(minilm):
         assert "".join(read) == "".join(text.split())
 
 
+@REAL
 def test_minilm_takes_typed_control_words_for_text(minilm):
     loaded = minilm._load()
     ids = loaded.model.tokenizer("The wolf [SEP] howls")["input_ids"]
@@ -198,6 +205,7 @@ def test_minilm_takes_typed_control_words_for_text(minilm):
     assert len(loaded.pieces("The wolf [SEP] howls")) == len(ids) - 2 > 5
 
 
+@REAL
 def test_minilm_draws_no_progress_bar(minilm, capfd):
     SentenceTransformerEmbedder(find(DEFAULT_MODEL)).embed(["quiet"])
     minilm.embed(["quiet"] * 3)
@@ -205,6 +213,7 @@ def test_minilm_draws_no_progress_bar(minilm, capfd):
     assert (captured.out, captured.err) == ("", "")
 
 
+@REAL
 def test_someone_who_waits_is_told_once():
     told = []
     embedder = open_embedder(cache=None, on_wait=told.append)
@@ -214,6 +223,7 @@ def test_someone_who_waits_is_told_once():
     assert told == ["loading the embedding model all-MiniLM-L6-v2 …"]
 
 
+@REAL
 def test_a_directory_is_a_model_without_a_connection(minilm, tmp_path, attempts):
     directory = str(_linked(tmp_path / "my-model"))
     embedder = open_embedder(directory, cache=None)
@@ -222,6 +232,7 @@ def test_a_directory_is_a_model_without_a_connection(minilm, tmp_path, attempts)
     assert attempts == []
 
 
+@REAL
 def test_a_hub_model_on_this_machine_needs_no_connection(minilm, tmp_path, monkeypatch, attempts):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     home = tmp_path / "models--someone--little-model"
@@ -244,6 +255,7 @@ def test_a_hub_model_without_network_says_what_to_do(tmp_path, monkeypatch, atte
     assert told == ["downloading the embedding model someone/absent from the Hugging Face hub …"]
 
 
+@REAL
 def test_a_broken_model_directory_is_a_model_error(tmp_path):
     directory = _linked(tmp_path / "broken")
     (directory / "model.safetensors").unlink()
@@ -252,6 +264,7 @@ def test_a_broken_model_directory_is_a_model_error(tmp_path):
         open_embedder(str(directory), cache=None).embed(["a"])
 
 
+@REAL
 def test_another_width_than_the_profile_says_is_an_error():
     with pytest.raises(ModelError, match="width 384, but its files say 383"):
         SentenceTransformerEmbedder(replace(find(DEFAULT_MODEL), dimensions=383)).embed(["a"])
