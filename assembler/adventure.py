@@ -56,8 +56,10 @@ class StoryCard:
             raise AdventureError(f"story card id: expected a string, got {self.id!r}")
         if not isinstance(self.triggers, str | Iterable):
             raise AdventureError(f"story card {self.id!r}: triggers: expected strings, or one string with commas")
-        triggers = self.triggers.split(",") if isinstance(self.triggers, str) else self.triggers
-        object.__setattr__(self, "triggers", tuple(triggers))
+        if isinstance(self.triggers, str):
+            parts = self.triggers.split(",")
+            object.__setattr__(self, "triggers", parts if self.match == "substring" else map(str.strip, parts))
+        object.__setattr__(self, "triggers", tuple(self.triggers))
         if not isinstance(self.enabled, bool):
             raise AdventureError(f"story card {self.id!r}: enabled: expected True or False, got {self.enabled!r}")
         for name in ("entry", "title", "type", "notes"):

@@ -61,7 +61,7 @@ def _parser() -> CommandParser:
     source = build.add_mutually_exclusive_group()
     source.add_argument("--no-memory-bank", action="store_true", help="recall nothing; history has the share")
     source.add_argument("--bank", metavar="DATABASE", help="recall from a stored bank and not from the document")
-    build.add_argument("--bank-name", default="default", metavar="NAME", help="which bank of the database (default)")
+    build.add_argument("--bank-name", metavar="NAME", help="which bank of the database (default: default)")
     build.add_argument("--model", metavar="NAME", help="embedding model; see `memorybank models`")
     build.add_argument("--waiting", action="store_true", help="list the cards that did not match and their triggers")
     build.add_argument("--full", action="store_true", help="a line for every item in the printed report")
@@ -92,6 +92,8 @@ def _build(call: argparse.Namespace) -> int:
 
     settings = _settings(call)
     adventure = _read(call.file)
+    if adventure.last_action is None and (adventure.story_cards or adventure.memories):
+        note("note: there is no action with text, so no card can match and nothing is recalled; add actions")
     with _bank(call, adventure) as bank:
         context = assemble(adventure, bank, settings, anchor=call.anchor)
     if call.json:
@@ -104,12 +106,17 @@ def _build(call: argparse.Namespace) -> int:
 
         print("" if call.report else f"\n{'─' * 72}\n", end="")
         print(render(context.report, full=call.full))
+        if context.anchor is not None:
+            print(f"\nanchor for the next turn: {context.anchor}")
     return 0
 
 
 def _settings(call: argparse.Namespace) -> Settings:
     from assembler.settings import Settings
 
+    layout = call.layout.replace("-", "_")
+    if call.anchor is not None and layout != "cache_friendly":
+        raise SettingsError("--anchor: goes with --layout cache_friendly, where history has one")
     if call.reserve < 0:
         raise SettingsError(f"--reserve: {call.reserve} is out of range; use 0 or more")
     if 0 < call.context <= call.reserve:
@@ -120,7 +127,7 @@ def _settings(call: argparse.Namespace) -> Settings:
     return Settings(
         context_size=call.context - call.reserve,
         tokenizer=call.tokenizer,
-        layout=call.layout.replace("-", "_"),
+        layout=layout,
         list_unmatched=call.waiting,
     )
 
@@ -140,6 +147,8 @@ def _bank(call: argparse.Namespace, adventure: Adventure) -> Iterator[MemoryBank
     """Open the bank that the call asks for: the stored one, the document's own, or none."""
     from assembler.bank import EmptyBank, bank_of
 
+    if call.bank is None and call.bank_name is not None:
+        raise AdventureError("--bank-name: goes with --bank, which names the database")
     if call.bank is not None and not adventure.memory_bank:
         raise AdventureError("memory_bank: the document turns the bank off; leave --bank out, or make it true there")
     if call.no_memory_bank or not adventure.memory_bank:
@@ -156,7 +165,9 @@ def _bank(call: argparse.Namespace, adventure: Adventure) -> Iterator[MemoryBank
         with progress_bar("embedding memories") as progress, bank_of(adventure, embedder, progress=progress) as bank:
             yield bank
     else:
-        with MemoryBank.open(call.bank, bank=call.bank_name, embedder=embedder, create=False) as bank:
+        if adventure.memories:
+            note(f"note: --bank recalls from {call.bank}; the {len(adventure.memories)} in the document are not used")
+        with MemoryBank.open(call.bank, bank=call.bank_name or "default", embedder=embedder, create=False) as bank:
             yield bank
 
 
@@ -167,13 +178,20 @@ def _import(call: argparse.Namespace) -> int:
     into = _read(call.into) if call.into else None
     result = import_file(call.file, into=into, select=call.select)
     _write(dumps(result.adventure).encode(), call.output)
-    counts = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in result.imported.items())
+    counts = ", ".join(_counted(name, number) for name, number in result.imported.items())
     note(f"read as {FORMATS[result.format].what}: {counts}; {len(result.skipped)} skipped")
     for skip in result.skipped:
         note(f"skipped {skip}")
     for remark in result.notes:
         note(f"note: {remark}")
     return 0
+
+
+def _counted(name: str, number: int) -> str:
+    singular = {"story_cards": "story card", "actions": "action", "memories": "memory"}
+    if name not in singular:  # a plot component, of which there is one
+        return name.replace("_", " ")
+    return f"1 {singular[name]}" if number == 1 else f"{number} {name.replace('_', ' ')}"
 
 
 def _export(call: argparse.Namespace) -> int:

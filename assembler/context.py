@@ -240,7 +240,7 @@ def _report(
     if settings.list_unmatched:
         matched = {match.card.id for match in matches}
         cards = (card for card in adventure.story_cards if card.id not in matched)
-        waiting = {card.id: tuple(triggers_of(card)) if card.enabled else () for card in cards}
+        waiting = {card.id: tuple(triggers_of(card)) if card.enabled else None for card in cards}
     return Report(
         tokenizer=blocks.tokenizer.name,
         is_estimate=blocks.tokenizer.is_estimate,
@@ -254,6 +254,7 @@ def _report(
             "memory_bank": Part(shares.memory_bank, used["memory_bank"]),
         },
         cards_not_matched=len(adventure.story_cards) - len(matches),
+        card_window=card_window(shares.story_cards),
         lines=tuple(lines),
         cards_waiting=waiting,
     )

@@ -21,6 +21,8 @@ FORMAT = "adventure/1"
 IMPORTED = "imported"
 """The field in which `assembler import` keeps what only the file's own program understands; no cause for a warning."""
 
+_OTHER_FILES = "other programs' files are read by `assembler import`"
+
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -78,13 +80,12 @@ def from_dict(document: object) -> Adventure:
         UnknownFieldWarning: once, naming the fields that are kept but not used.
     """
     if not isinstance(document, Mapping):
-        raise AdventureError(f"the document: expected an object, got {_kind_of(document)}")
+        raise AdventureError(f"the document: expected an object, got {_kind_of(document)}; {_OTHER_FILES}")
     top = _Reader(document, "")
     version = top.text("format")
     if version != FORMAT:
         raise AdventureError(
-            f'format: expected "{FORMAT}", got {json.dumps(document.get("format"), default=str)[:80]}; '
-            f"other programs' files are read by `assembler import`"
+            f'format: expected "{FORMAT}", got {json.dumps(document.get("format"), default=str)[:80]}; {_OTHER_FILES}'
         )
     fields: dict[str, Any] = {name: top.text(name) for name in ("id", "title", *COMPONENTS)}
     adventure = Adventure(
@@ -104,7 +105,7 @@ def _card(reader: _Reader, id: str) -> StoryCard:
         id=id,
         title=reader.text("title"),
         type=reader.text("type"),
-        triggers=reader.texts("triggers", commas=True),
+        triggers=reader.triggers(),
         match=cast(MatchMode, reader.choice("match", MATCH_MODES, default="word_start")),
         entry=reader.text("entry"),
         notes=reader.text("notes"),
@@ -205,9 +206,12 @@ class _Reader:
             self._fail(name, f"{json.dumps(value)[:80]} is not known; use one of {', '.join(choices)}")
         return value
 
-    def texts(self, name: str, *, commas: bool = False) -> tuple[str, ...]:
-        value = self._take(name, (list, str) if commas else list, "a list of strings")
-        items = value.split(",") if isinstance(value, str) else value or []
+    def triggers(self) -> tuple[str, ...] | str:
+        """Return a list of triggers, or the one string with commas as it is."""
+        return self._left.pop("triggers") if isinstance(self._left.get("triggers"), str) else self.texts("triggers")
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        items = self._take(name, list, "a list of strings") or []
         for number, item in enumerate(items):
             if not isinstance(item, str):
                 self._fail(f"{name}[{number}]", f"expected a string, got {_kind_of(item)}")

@@ -110,8 +110,10 @@ class Report:
         required_limit: tokens that Required could have.
         parts: `required`, `story_cards`, `history`, `memory_bank`.
         cards_not_matched: how many cards waited for a trigger or were switched off.
+        card_window: in how many of the newest actions triggers were looked for.
         lines: one for every offered item; `used` summed over them is the context's exact token count.
-        cards_waiting: for every card that did not match its id and what it waits for, if that was asked for.
+        cards_waiting: for every card that did not match its id and what it waits for, None if it is switched off;
+            there if that was asked for.
     """
 
     tokenizer: str
@@ -121,8 +123,9 @@ class Report:
     required_limit: int
     parts: Mapping[str, Part]
     cards_not_matched: int
+    card_window: int
     lines: tuple[Line, ...]
-    cards_waiting: Mapping[str, tuple[str, ...]] | None = None
+    cards_waiting: Mapping[str, tuple[str, ...] | None] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values (SPEC.md section 11)."""
@@ -137,5 +140,8 @@ class Report:
         report["cards_not_matched"] = self.cards_not_matched
         report["lines"] = [line.to_dict() for line in self.lines]
         if self.cards_waiting is not None:
-            report["cards_waiting"] = {id: list(triggers) for id, triggers in self.cards_waiting.items()}
+            report["card_window"] = self.card_window
+            report["cards_waiting"] = {
+                id: None if triggers is None else list(triggers) for id, triggers in self.cards_waiting.items()
+            }
         return report

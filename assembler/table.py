@@ -27,11 +27,16 @@ def render(report: Report, *, full: bool = False) -> str:
         _columns([("section", "item", "verdict", "offered", "used", "why"), *_rows(report, full)], right={3, 4}),
     ]
     if report.cards_not_matched:
-        blocks.append(f"story cards that did not match: {report.cards_not_matched}")
+        window = f"triggers were looked for in the newest {report.card_window} actions"
+        blocks.append(f"story cards that did not match: {report.cards_not_matched} ({window})")
     if report.cards_waiting:
-        rows = [(id, ", ".join(triggers) or "(nothing)") for id, triggers in report.cards_waiting.items()]
+        rows = [(id, _waits_for(triggers)) for id, triggers in report.cards_waiting.items()]
         blocks.append(_columns([("card", "waits for"), *rows], right=set()))
     return "\n\n".join(blocks)
+
+
+def _waits_for(triggers: tuple[str, ...] | None) -> str:
+    return "(switched off)" if triggers is None else ", ".join(triggers) or "(it has no trigger)"
 
 
 def _parts(report: Report) -> Iterator[tuple[str, ...]]:

@@ -470,3 +470,35 @@ def test_an_output_that_cannot_be_written_is_named_as_given(file, tmp_path, run)
     assert_one_clear_line(code, out, err)
     assert str(tmp_path / "nowhere" / "x.txt") in err
     assert ".tmp" not in err
+
+
+def test_an_adventure_without_actions_says_why_it_is_empty(tmp_path, run):
+    cards = tmp_path / "cards.json"
+    cards.write_text('{"format": "adventure/1", "story_cards": [{"triggers": ["wolf"], "entry": "A wolf."}]}')
+    code, _, err = run("build", cards)
+    assert code == 0
+    assert "no action with text" in err
+
+
+def test_the_documents_memories_are_not_dropped_without_a_word(stored, tmp_path, run):
+    path = tmp_path / "remembers.json"
+    path.write_text('{"format": "adventure/1", "actions": [{"kind": "do", "text": "x"}], "memories": [{"text": "y"}]}')
+    options = ("--bank", stored, "--bank-name", "tale", "--model", "hashing-64")
+    code, _, err = run("build", path, *options)
+    assert code == 0
+    assert "the 1 in the document are not used" in err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--anchor", "a1"), ("--bank-name", "tale")],
+    ids=["anchor in the classic layout", "bank name without a bank"],
+)
+def test_an_option_that_would_have_no_effect_is_refused(story, run, options):
+    assert_one_clear_line(*run("build", story, *options))
+
+
+def test_the_anchor_is_printed(file, run):
+    _, out, _ = run("build", file, "--layout", "cache-friendly", "--report", "--context", 200)
+    _, given, _ = run("build", file, "--layout", "cache-friendly", "--json", "--context", 200)
+    assert out.endswith(f"anchor for the next turn: {json.loads(given)['anchor']}\n")

@@ -315,3 +315,14 @@ def test_a_large_document_is_read_in_bounded_time():
     assert len(adventure.actions) == 20_000
     loads(dumps(adventure))
     assert time.process_time() - began < 10
+
+
+def test_one_string_of_triggers_survives_another_program():
+    from assembler.formats import export, import_bytes
+
+    adventure = from_dict(
+        {"format": "adventure/1", "story_cards": [{"triggers": "heron, clockwork bird", "entry": "x"}]}
+    )
+    assert adventure.story_cards[0].triggers == ("heron", "clockwork bird")
+    again = import_bytes(export(adventure, "aidungeon-cards")).adventure
+    assert again.story_cards[0].triggers == ("heron", "clockwork bird")

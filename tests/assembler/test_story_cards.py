@@ -6,6 +6,7 @@ import time
 import pytest
 
 from assembler import Action, Adventure, AssembledContext, Settings, StoryCard, assemble
+from assembler.table import render
 
 
 class Words:
@@ -198,7 +199,11 @@ def test_cards_that_did_not_match_are_counted_and_listed_on_request():
     assert context.report.cards_waiting is None
     assert "cards_waiting" not in context.report.to_dict()
     asked = build(cards, left=50, list_unmatched=True).report
-    assert asked.to_dict()["cards_waiting"] == {"c2": ["wolf", "bear"], "c3": [], "c4": []}
+    assert asked.to_dict()["cards_waiting"] == {"c2": ["wolf", "bear"], "c3": None, "c4": []}
+    assert asked.to_dict()["card_window"] == 4
+    table = [row.split() for row in render(asked).splitlines()]
+    assert ["c3", "(switched", "off)"] in table
+    assert ["c4", "(it", "has", "no", "trigger)"] in table
 
 
 @pytest.mark.parametrize("entry", ["", " \n\t "])
