@@ -1,8 +1,9 @@
 """The memory bank of one adventure: store first, index second (SPEC.md section 9).
 
-The face of the package: `MemoryBank`, with what it inherits from `bank_edits.py` and `bank_reads.py`. The work is done
-in `bank_writes.py` (changes), `searching.py` (search), `reembedding.py` and `checking.py`; these load when a bank is
-opened and not before.
+The face of the package: `MemoryBank`, with what it inherits from `edits.py` and `reads.py`. Changes are worked out in
+`draft.py` and made by `writer.py`; `reembedding.py` and `checking.py` do what their names say, `model.py` knows which
+embedding model is in use, `info.py` what a bank tells of itself. Search is `memorybank.search`. SQLAlchemy, FAISS and
+numpy load when a bank is opened and not before.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from memorybank import inputs
-from memorybank.bank_edits import BankEdits
-from memorybank.bank_model import ModelInUse
+from memorybank.bank.edits import BankEdits
+from memorybank.bank.info import CheckReport
+from memorybank.bank.model import ModelInUse
 from memorybank.errors import InvalidInputError
 from memorybank.memory import Progress, Recalled
-from memorybank.ranking import checked_ranking
-from memorybank.reports import CheckReport
-from memorybank.searching import LAST_POOL, Question, answer
+from memorybank.search.answer import LAST_POOL, Question, answer
+from memorybank.search.ranking import checked_ranking
 from memorybank.text import clean
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ class MemoryBank(BankEdits):
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         """See `open`; this is for several banks on one store, which `close` then closes for all."""
-        from memorybank.bank_writes import BankWriter
-        from memorybank.live_index import LiveIndex
+        from memorybank.bank.writer import BankWriter
+        from memorybank.search.live_index import LiveIndex
 
         model = ModelInUse(store, embedder)
         super().__init__(store, name, BankWriter(store, name, model, _zoned(clock) if clock else _now))
@@ -184,7 +185,7 @@ class MemoryBank(BankEdits):
         Returns:
             The number of memories.
         """
-        from memorybank.reembedding import reembed
+        from memorybank.bank.reembedding import reembed
 
         model = embedder if embedder is not None else self._model.embedder()
         number = reembed(self._store, self.name, model, progress)
@@ -193,7 +194,7 @@ class MemoryBank(BankEdits):
 
     def check(self) -> CheckReport:
         """Prove that database and index agree: the same memories, equal vectors of length 1, sound rows and file."""
-        from memorybank.checking import check
+        from memorybank.bank.checking import check
 
         return check(self._store, self._live, self.name)
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memorybank.bank.info import CheckReport
 from memorybank.errors import StorageError
-from memorybank.reports import CheckReport
+from memorybank.search.vectors import is_unit, to_matrix
 from memorybank.storage.rows import text_hash
-from memorybank.vectors import is_unit, to_matrix
 
 if TYPE_CHECKING:
-    from memorybank.index import VectorIndex
-    from memorybank.live_index import LiveIndex
+    from memorybank.search.index import VectorIndex
+    from memorybank.search.live_index import LiveIndex
     from memorybank.storage import BankState, Reader, Store, StoredMemory
 
 __all__ = ["check"]

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from memorybank.bank_reads import not_found
+from memorybank.bank.reads import not_found
 from memorybank.memory import Memory, NewMemory
 from memorybank.storage.rows import BankState, StoredMemory, text_hash
 

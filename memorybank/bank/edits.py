@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from memorybank import inputs
-from memorybank.bank_reads import BankReads, Memories
+from memorybank.bank.reads import BankReads, Memories
 from memorybank.memory import Memory, NewMemory, Progress
 
 if TYPE_CHECKING:
-    from memorybank.bank_writes import BankWriter
+    from memorybank.bank.writer import BankWriter
     from memorybank.storage import Store
 
 __all__ = ["BankEdits"]

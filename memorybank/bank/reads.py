@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
 from memorybank import inputs
+from memorybank.bank.info import BankInfo, Page
 from memorybank.errors import InvalidInputError, MemoryNotFoundError
 from memorybank.memory import Memory, State
-from memorybank.reports import BankInfo, Page
 
 if TYPE_CHECKING:
     from memorybank.storage import Store

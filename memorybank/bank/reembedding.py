@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memorybank.memory import Progress
-from memorybank.vectors import embed, to_bytes
+from memorybank.search.vectors import embed, to_bytes
 
 if TYPE_CHECKING:
     from memorybank.embedding import Embedder

@@ -1,6 +1,6 @@
 """How the bank is changed. Vectors are computed before the write transaction begins, then one transaction does it all.
 
-Nothing here touches the index: it follows the database by itself (`live_index.py`).
+Nothing here touches the index: it follows the database by itself (`search/live_index.py`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memorybank.bank_draft import Draft, evicted
-from memorybank.bank_model import ModelInUse
-from memorybank.bank_reads import not_found
+from memorybank.bank.draft import Draft, evicted
+from memorybank.bank.model import ModelInUse
+from memorybank.bank.reads import not_found
 from memorybank.memory import Memory, NewMemory, Progress, State
+from memorybank.search.vectors import embed, to_bytes
 from memorybank.storage import BankState, Store, Writer
 from memorybank.storage.rows import text_hash
-from memorybank.vectors import embed, to_bytes
 
 if TYPE_CHECKING:
     from memorybank.embedding import Embedder

@@ -248,7 +248,7 @@ def _key(fingerprint: str, kind: Kind, text: str) -> bytes:
 
 def _sound(stored: Mapping[bytes, bytes], dimensions: int) -> dict[bytes, NDArray[np.float32]]:
     """Return the stored vectors that are what a vector must be; a damaged one is computed anew."""
-    from memorybank.vectors import is_unit, to_matrix
+    from memorybank.search.vectors import is_unit, to_matrix
 
     keys = [key for key, raw in stored.items() if len(raw) == 4 * dimensions]
     rows = to_matrix([stored[key] for key in keys], len(keys), dimensions)

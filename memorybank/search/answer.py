@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from memorybank.errors import InvalidInputError
 from memorybank.memory import Memory, Recalled
-from memorybank.ranking import Candidate, Ranked, fill, rank
+from memorybank.search.ranking import Candidate, Ranked, fill, rank
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memorybank.bank_model import ModelInUse
-    from memorybank.live_index import LiveIndex
+    from memorybank.bank.model import ModelInUse
+    from memorybank.search.live_index import LiveIndex
     from memorybank.storage import BankState
 
 __all__ = ["Question", "answer"]
@@ -48,7 +48,7 @@ def answer(
     count_tokens: Callable[[str], int] | None = None,
 ) -> list[Recalled]:
     """Return what `MemoryBank.search` returns, for a query with something in it."""
-    from memorybank.vectors import embed
+    from memorybank.search.vectors import embed
 
     embedder = model.embedder()
     vector = embed(embedder, [query], kind="query")[0]

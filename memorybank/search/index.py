@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import faiss
 import numpy as np
 
-from memorybank.index_exact import (
+from memorybank.search.index_exact import (
     DECIMALS,
     ExactIndex,
     best,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memorybank.errors import InvalidInputError, StorageError
-from memorybank.index import ReadWriteLock, VectorIndex
-from memorybank.index_exact import similarities
-from memorybank.vectors import to_matrix
+from memorybank.search.index import ReadWriteLock, VectorIndex
+from memorybank.search.index_exact import similarities
+from memorybank.search.vectors import to_matrix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memorybank.errors import ModelError, StorageError
-from memorybank.index_exact import UNIT_TOLERANCE
+from memorybank.search.index_exact import UNIT_TOLERANCE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

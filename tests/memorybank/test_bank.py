@@ -602,8 +602,8 @@ class TestCheck:
         assert fresh.check().ok
 
     def test_half_precision_agrees_too(self, filled: MemoryBank) -> None:
-        from memorybank.index import VectorIndex
-        from memorybank.live_index import LiveIndex
+        from memorybank.search.index import VectorIndex
+        from memorybank.search.live_index import LiveIndex
 
         filled._live = LiveIndex(filled._store, "default", lambda width: VectorIndex(width, half_above=0))
         assert filled.check().ok

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from memorybank import InvalidInputError, MemoryBank
-from memorybank.bank_draft import evicted
+from memorybank.bank.draft import evicted
 
 
 def active(bank: MemoryBank) -> list[str]:

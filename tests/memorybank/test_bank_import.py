@@ -57,6 +57,8 @@ def test_all_of_every_module_is_complete() -> None:
         if "migrations" in file.parts or file.stem in ("__main__", "tokenizer"):  # whose classes are had by name
             continue
         tree = ast.parse(file.read_text(encoding="utf-8"))
+        if len(tree.body) == 1:  # a docstring
+            continue
         defined = {
             node.name
             for node in tree.body

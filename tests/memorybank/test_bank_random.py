@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from memorybank import MemoryBank
-from memorybank.index import VectorIndex
-from memorybank.live_index import LiveIndex
+from memorybank.search.index import VectorIndex
+from memorybank.search.live_index import LiveIndex
 
 
 class Model:

@@ -23,7 +23,7 @@ NURSERY = """
     import os, signal, sys
     import faiss, numpy, sqlalchemy
     from memorybank import MemoryBank
-    from memorybank.bank_writes import BankWriter
+    from memorybank.bank.writer import BankWriter
     from memorybank.embedding.testing import HashingEmbedder
 
     def write(path, seed):
@@ -116,7 +116,7 @@ def test_killed_while_writing(
 
 @pytest.mark.parametrize("method", ["add", "changed", "remove"])
 def test_an_error_between_store_and_index(open_bank: Opener, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
-    from memorybank.index import VectorIndex
+    from memorybank.search.index import VectorIndex
     from memorybank.storage import Reader
 
     bank = open_bank()
@@ -138,7 +138,7 @@ def test_an_error_between_store_and_index(open_bank: Opener, monkeypatch: pytest
 
 
 def test_an_index_torn_by_an_error_is_built_anew(open_bank: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    from memorybank.index import VectorIndex
+    from memorybank.search.index import VectorIndex
 
     bank = open_bank()
     bank.add("the gate opens")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from memorybank.errors import InvalidInputError
-from memorybank.index import HALF_ABOVE, ExactIndex, ReadWriteLock, VectorIndex
+from memorybank.search.index import HALF_ABOVE, ExactIndex, ReadWriteLock, VectorIndex
 
 D = 16
 KINDS: dict[str, Callable[[], Any]] = {

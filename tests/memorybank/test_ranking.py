@@ -7,7 +7,7 @@ import random
 import pytest
 
 from memorybank.errors import InvalidInputError
-from memorybank.ranking import Candidate, checked_ranking, fill, rank
+from memorybank.search.ranking import Candidate, checked_ranking, fill, rank
 
 
 def ordinals(found: list) -> list[int]:

@@ -148,8 +148,8 @@ def test_similarities_that_differ_below_the_sixth_place_are_equal(open_bank: Ope
 
 
 def test_the_answer_is_the_same_with_half_precision(open_bank: Opener, random_embedder: Any) -> None:
-    from memorybank.index import VectorIndex
-    from memorybank.live_index import LiveIndex
+    from memorybank.search.index import VectorIndex
+    from memorybank.search.live_index import LiveIndex
 
     model = random_embedder(48)
     bank = open_bank(embedder=model)
