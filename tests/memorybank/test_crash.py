@@ -86,7 +86,7 @@ def lines_until(stream: IO[str], first_word: str) -> tuple[list[str], str]:
     raise AssertionError(f"the writers are gone: {lines}")
 
 
-@pytest.mark.parametrize(("signal_", "rounds"), [(signal.SIGKILL, 12), (signal.SIGTERM, 3)])
+@pytest.mark.parametrize(("signal_", "rounds"), [(signal.SIGKILL, 8), (signal.SIGTERM, 2)])
 def test_killed_while_writing(
     database: Path, open_bank: Opener, child: Callable[..., subprocess.Popen[str]], signal_: int, rounds: int
 ) -> None:
