@@ -382,3 +382,37 @@ def test_a_huge_action_takes_bounded_time():
     began = time.process_time()
     assert mentions(text, "wolf") == text.count("wolf")
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("cards", "text", "score"),
+    [
+        pytest.param([["wolf"]] * 975, "wolf " * 8_752, 8752, id="975 cards, 8,752 wolves"),
+        pytest.param([["wolf", "you"]] * 975, "you see the wolf. " * 300, 600, id="975 cards of two triggers"),
+        pytest.param([["wolf"]] * 100, "wolf " * 87_519, 87_519, id="100 cards, a novel of wolves"),
+        pytest.param([["ha" * n for n in range(1, 50)]], "ha" * 218_000, 1, id="nested triggers, a long laugh"),
+        pytest.param([["a" * n for n in range(1, 1_590)]], "a" * 400_000, 1, id="1,589 nested triggers"),
+        pytest.param([["a" * 100_000]], "a" * 400_000, 1, id="a trigger of 100,000 characters"),
+    ],
+)
+def test_hostile_cards_and_actions_take_bounded_time(cards, text, score):
+    index = TriggerIndex([StoryCard(f"c{n}", triggers, "x", match="substring") for n, triggers in enumerate(cards)])
+    began = time.process_time()
+    matches = index.match([Action("a1", "output", text)])
+    assert time.process_time() - began < 10
+    assert [match.score for match in matches] == [score] * len(cards)
+
+
+@pytest.mark.parametrize("length", [199, 200, 201, 5_000])
+def test_a_long_trigger_is_found_like_a_short_one(length):
+    trigger = ("the wolf of the north " * 300)[:length].strip()
+    text = f"Here: {trigger}. And {trigger}! xthe wolf"
+    (match,) = TriggerIndex([StoryCard("c1", [trigger], "x")]).match([Action("a1", "output", text)])
+    assert (match.score, match.mention.start, match.mention.end) == (2, 6, 6 + len(trigger))
+
+
+def test_a_trigger_on_the_edge_of_what_is_searched_at_once():
+    for before in range(4_080, 4_100):
+        text = "x" * before + " wolfhound " + "y" * 5_000
+        (match,) = TriggerIndex([StoryCard("c1", ["wolfhound"], "x")]).match([Action("a1", "output", text)])
+        assert match.score == 1
