@@ -21,7 +21,7 @@ PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMP = VENV / "installed.json"
 
 EXAMPLE = ["-m", "assembler", "build", "examples/the_cormorant_light.json", "--context", "2048"]
-TESTS = ["-m", "pytest", "-n", "2", "--dist", "loadfile"]
+TESTS = ["-m", "pytest", "-n", "2"]
 COMMANDS: dict[str, tuple[str, list[str]]] = {
     "example": ("model", EXAMPLE),
     "tests": ("dev", TESTS),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assembler.adventure import Adventure
@@ -46,7 +47,9 @@ def bank_of(
 
     bank = MemoryBank.open(":memory:", embedder=embedder)
     try:
-        bank.add_many([memory for memory in adventure.memories if memory.text.strip()], progress=progress)
+        # Without the document's unknown fields: the bank would hold them to its limits, and nothing here reads them.
+        memories = (replace(memory, metadata={}) for memory in adventure.memories if memory.text.strip())
+        bank.add_many(memories, progress=progress)
     except BaseException:
         bank.close()
         raise

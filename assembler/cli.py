@@ -208,8 +208,14 @@ def _write(data: bytes, output: str | None) -> None:
     if output is None:
         sys.stdout.buffer.write(data)
         return
+    path = Path(output).resolve()  # a link stays one
+    if path.exists() and not path.is_file():
+        try:
+            path.write_bytes(data)  # a device or a pipe is written to, and not replaced
+        except OSError as error:
+            raise AdventureError(f"{output}: cannot be written: {error.strerror or error}") from error
+        return
     # Beside the file and then in its place, so that a full disk leaves no half of it.
-    path = Path(output)
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         beside.write_bytes(data)

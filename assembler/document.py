@@ -55,13 +55,17 @@ def parse_json(data: bytes | str) -> Any:
     """Parse JSON, with or without a byte-order mark. Raises `AdventureError`, which names line and column."""
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data.removeprefix("\ufeff")
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise AdventureError(f"byte {error.start}: not UTF-8; save the file as UTF-8") from error
     except json.JSONDecodeError as error:
         raise AdventureError(f"line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}") from error
     except (RecursionError, ValueError) as error:
         raise AdventureError(f"not usable JSON: {error}") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")
 
 
 def dumps(adventure: Adventure) -> str:

@@ -18,6 +18,8 @@ __all__ = ["Folded", "fold"]
 
 _SAME = str.maketrans({"İ": "i", "ı": "i", "’": "'", "ʼ": "'"})
 _DOT_ABOVE = "\u0307"
+_MOST_MARKS = 64
+_MANY_MARKS = regex.compile(rf"\p{{M}}{{{_MOST_MARKS}}}")
 _CLUSTER = regex.compile("[\ud800-\udbff][\udc00-\udfff]|(?P<plain>[ -~]+(?=[ -~]))|\\X")
 """A surrogate pair, a run of ASCII that nothing can join, or a grapheme cluster."""
 
@@ -65,6 +67,8 @@ def _fold_in_place(text: str) -> str | None:
         text.encode("utf-8")
     except UnicodeEncodeError:
         return None
+    if _MANY_MARKS.search(text):
+        return None
     text = text.translate(_SAME)
     folded = text.casefold()
     same_places = len(folded) == len(text) and _DOT_ABOVE not in folded  # casefold never shortens a character
@@ -78,7 +82,7 @@ def _fold_by_cluster(text: str) -> Folded:
     ends: list[int] = []
     for match in _CLUSTER.finditer(text):
         start, end = match.span()
-        part = match[0].lower() if match["plain"] else _fold_cluster(match[0])
+        part = match[0].lower() if match["plain"] else _fold_pieces(match[0])
         parts.append(part)
         if match["plain"]:
             starts += range(start, end)
@@ -87,6 +91,12 @@ def _fold_by_cluster(text: str) -> Folded:
             starts += [start] * len(part)
             ends += [end] * len(part)
     return Folded("".join(parts), starts, ends)
+
+
+def _fold_pieces(cluster: str) -> str:
+    """Fold a cluster; one of hundreds of marks in pieces, because sorting them takes the square of their number."""
+    pieces = (cluster[begin : begin + _MOST_MARKS] for begin in range(0, len(cluster), _MOST_MARKS))
+    return "".join(map(_fold_cluster, pieces))
 
 
 @functools.lru_cache(maxsize=8192)

@@ -28,7 +28,8 @@ _TAKEN = ("id", "keys", "text", "displayName", "enabled")
 def read_lorebook(book: Mapping[str, Any], log: Log) -> Cards:
     """Read the entries of a lorebook, also of one inside a story."""
     categories = book.get("categories")
-    names = {c.get("id"): c.get("name") for c in categories if isinstance(c, Mapping)} if categories else {}
+    listed = categories if isinstance(categories, list) else []
+    names = {c["id"]: c.get("name") for c in listed if isinstance(c, Mapping) and isinstance(c.get("id"), str)}
 
     def entry(fields: Fields) -> Entry:
         keys = fields.keys("keys")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memorybank.errors import InvalidInputError, StorageError
+from memorybank.forking import renew_after_fork
 from memorybank.search.index import ReadWriteLock, VectorIndex
 from memorybank.search.index_exact import similarities
 from memorybank.search.vectors import to_matrix
@@ -45,9 +46,14 @@ class LiveIndex:
         self._bank = bank
         self._make_index = make_index
         self._lock = ReadWriteLock()
+        renew_after_fork(self)
         self._index: VectorIndex | None = None
         self._vectors_of: tuple[str, str, int] | None = None
         self._revision = -1
+
+    def renew(self) -> None:
+        """Drop a lock that another thread of the parent may have held when this process was forked, and the index."""
+        self._lock, self._index, self._revision = ReadWriteLock(), None, -1
 
     def is_empty(self) -> bool:
         """Return whether there is nothing to find, without asking the embedding model anything."""

@@ -12,6 +12,7 @@ from sqlalchemy import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from memorybank.errors import InvalidInputError, StorageError
+from memorybank.forking import renew_after_fork
 from memorybank.storage import sqlite
 from memorybank.storage.reading import Reader
 from memorybank.storage.schema import HEAD
@@ -19,6 +20,10 @@ from memorybank.storage.upgrading import current_version, prepare
 from memorybank.storage.writing import Writer
 
 __all__ = ["Store", "open_store"]
+
+
+_OPTIONS = frozenset({"cache", "immutable", "mode", "nolock", "uri", "vfs"})
+"""What a URL may ask of SQLite itself; the driver's own options are this program's business."""
 
 
 def open_store(place: str | os.PathLike[str] = ":memory:", *, create: bool = True) -> Store:
@@ -55,8 +60,8 @@ def _url(place: str | os.PathLike[str]) -> URL:
         url = make_url(text)
     except (ArgumentError, ValueError) as error:
         raise InvalidInputError(f"{text!r} is not the URL of a database: {error}") from None
-    if url.get_backend_name() != "sqlite":
-        raise InvalidInputError(f"{url.drivername!r} databases are not supported: give a path or sqlite:///PATH")
+    if url.drivername not in ("sqlite", "sqlite+pysqlite") or url.host or not _OPTIONS.issuperset(url.query):
+        raise InvalidInputError(f"{text!r} is not supported: give a path, or sqlite:///PATH without a host")
     return url
 
 
@@ -72,10 +77,21 @@ class Store:
         self._engine = engine
         self._writing_engine = engine.execution_options(immediate=True)
         # Threads queue here and not in SQLite, which would let them sleep and try again, the unlucky ones for long.
+        self._alone = alone
+        self._make_locks()
+        self._closed = False
+        renew_after_fork(self)
+
+    def _make_locks(self) -> None:
         self._write_lock = threading.RLock()
         # In memory there is one connection, and so one transaction at a time of any kind.
-        self._read_lock: AbstractContextManager[object] = self._write_lock if alone else nullcontext()
-        self._closed = False
+        self._read_lock: AbstractContextManager[object] = self._write_lock if self._alone else nullcontext()
+
+    def renew(self) -> None:
+        """Leave the parent's connections to it after a fork; a database in memory is the child's own copy."""
+        self._make_locks()
+        if not self._alone:
+            self._engine.dispose(close=False)
 
     def __repr__(self) -> str:
         return f"Store(where={self.where!r})"

@@ -502,3 +502,13 @@ def test_the_anchor_is_printed(file, run):
     _, out, _ = run("build", file, "--layout", "cache-friendly", "--report", "--context", 200)
     _, given, _ = run("build", file, "--layout", "cache-friendly", "--json", "--context", 200)
     assert out.endswith(f"anchor for the next turn: {json.loads(given)['anchor']}\n")
+
+
+def test_an_output_that_is_a_link_stays_one(file, tmp_path, run):
+    target, link = tmp_path / "target.txt", tmp_path / "link.txt"
+    target.write_text("old")
+    link.symlink_to(target)
+    assert run("export", file, "--as", "text", "-o", link)[0] == 0
+    assert link.is_symlink()
+    assert target.read_text(encoding="utf-8").startswith("You stand at gate 1.")
+    assert_one_clear_line(*run("export", file, "--as", "text", "-o", tmp_path))

@@ -416,3 +416,11 @@ def test_a_trigger_on_the_edge_of_what_is_searched_at_once():
         text = "x" * before + " wolfhound " + "y" * 5_000
         (match,) = TriggerIndex([StoryCard("c1", ["wolfhound"], "x")]).match([Action("a1", "output", text)])
         assert match.score == 1
+
+
+def test_a_thousand_marks_on_a_letter_take_bounded_time():
+    text = "wolf " + "a" + "\u0301\u0316" * 80_000 + " wolf"
+    began = time.process_time()
+    (match,) = TriggerIndex([StoryCard("c1", ["wolf"], "x")]).match([Action("a1", "output", text)])
+    assert time.process_time() - began < 5
+    assert match.score == 2

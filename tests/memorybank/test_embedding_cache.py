@@ -238,7 +238,6 @@ print(json.dumps({"rows": rows.tolist(), "query": query.tolist(), "told": told, 
 """
 
 
-@pytest.mark.xdist_group("model")
 def test_a_fresh_machine_without_network_then_a_second_start_without_torch(tmp_path):
     environment = {
         "MEMORYBANK_CACHE": str(tmp_path / "cache"),

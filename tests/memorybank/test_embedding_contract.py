@@ -15,9 +15,7 @@ from memorybank.embedding.sentence_transformer import SentenceTransformerEmbedde
 from memorybank.embedding.testing import HashingEmbedder
 from memorybank.errors import InvalidInputError, ModelError
 
-REAL = pytest.mark.xdist_group("model")
-"""For tests that load the real model: one process of pytest-xdist runs them all, so that it is loaded once."""
-KINDS = ["hashing", pytest.param("MiniLM", marks=REAL), "hashing behind a cache"]
+KINDS = ["hashing", "MiniLM", "hashing behind a cache"]
 HOSTILE = {
     "empty": "",
     "spaces": " \n\t ",
@@ -164,14 +162,12 @@ def test_16_threads_get_the_vectors_of_one(embedder):
         assert max(pool.map(work, range(16))) < 1e-5
 
 
-@REAL
 def test_minilm_gives_the_published_similarities(minilm):
     texts = ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]
     a, b, c = minilm.embed(texts)
     np.testing.assert_allclose([a @ b, a @ c, b @ c], [0.6660, 0.1046, 0.1411], atol=5e-5)
 
 
-@REAL
 def test_minilm_reads_each_window_by_its_weight(minilm):
     long = " ".join(f"The wolf crossed river {n} and the king wept." for n in range(60))
     loaded = minilm._load()
@@ -182,7 +178,6 @@ def test_minilm_reads_each_window_by_its_weight(minilm):
     assert minilm.embed([long])[0] @ mean / np.linalg.norm(mean) == pytest.approx(1.0, abs=1e-6)
 
 
-@REAL
 def test_minilm_windows_fit_the_model_and_lose_nothing(minilm):
     loaded = minilm._load()
     for text in (
@@ -197,7 +192,6 @@ def test_minilm_windows_fit_the_model_and_lose_nothing(minilm):
         assert "".join(read) == "".join(text.split())
 
 
-@REAL
 def test_minilm_takes_typed_control_words_for_text(minilm):
     loaded = minilm._load()
     ids = loaded.model.tokenizer("The wolf [SEP] howls")["input_ids"]
@@ -205,7 +199,6 @@ def test_minilm_takes_typed_control_words_for_text(minilm):
     assert len(loaded.pieces("The wolf [SEP] howls")) == len(ids) - 2 > 5
 
 
-@REAL
 def test_minilm_draws_no_progress_bar(minilm, capfd):
     SentenceTransformerEmbedder(find(DEFAULT_MODEL)).embed(["quiet"])
     minilm.embed(["quiet"] * 3)
@@ -213,7 +206,6 @@ def test_minilm_draws_no_progress_bar(minilm, capfd):
     assert (captured.out, captured.err) == ("", "")
 
 
-@REAL
 def test_someone_who_waits_is_told_once():
     told = []
     embedder = open_embedder(cache=None, on_wait=told.append)
@@ -223,7 +215,6 @@ def test_someone_who_waits_is_told_once():
     assert told == ["loading the embedding model all-MiniLM-L6-v2 …"]
 
 
-@REAL
 def test_a_directory_is_a_model_without_a_connection(minilm, tmp_path, attempts):
     directory = str(_linked(tmp_path / "my-model"))
     embedder = open_embedder(directory, cache=None)
@@ -232,7 +223,6 @@ def test_a_directory_is_a_model_without_a_connection(minilm, tmp_path, attempts)
     assert attempts == []
 
 
-@REAL
 def test_a_hub_model_on_this_machine_needs_no_connection(minilm, tmp_path, monkeypatch, attempts):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     home = tmp_path / "models--someone--little-model"
@@ -255,7 +245,6 @@ def test_a_hub_model_without_network_says_what_to_do(tmp_path, monkeypatch, atte
     assert told == ["downloading the embedding model someone/absent from the Hugging Face hub …"]
 
 
-@REAL
 def test_a_broken_model_directory_is_a_model_error(tmp_path):
     directory = _linked(tmp_path / "broken")
     (directory / "model.safetensors").unlink()
@@ -264,7 +253,6 @@ def test_a_broken_model_directory_is_a_model_error(tmp_path):
         open_embedder(str(directory), cache=None).embed(["a"])
 
 
-@REAL
 def test_another_width_than_the_profile_says_is_an_error():
     with pytest.raises(ModelError, match="width 384, but its files say 383"):
         SentenceTransformerEmbedder(replace(find(DEFAULT_MODEL), dimensions=383)).embed(["a"])
