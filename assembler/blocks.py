@@ -73,7 +73,9 @@ class BlockMaker:
 
     def action(self, action: Action, *, last: bool = False) -> Block:
         """Return the block of an action: what the player did or said stands behind `> ` (SPEC.md section 5)."""
-        return self(action.text, QUOTE if action.kind in ("do", "say") else "", last=last)
+        key = (action.text, QUOTE if action.kind in ("do", "say") else "", "" if last else "\n")
+        block = self._young.get(key)
+        return block if block is not None else self._remember(key, "")
 
     def _remember(self, key: tuple[str, str, str], suffix: str) -> Block:
         block = self._old.get(key) or self._make(*key, suffix)

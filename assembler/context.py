@@ -118,7 +118,7 @@ def assemble(
     )
     return AssembledContext(
         text=text,
-        messages=_messages(in_context),
+        messages=_messages(text, in_context),
         tokens=tokens,
         anchor=dynamic.history.first if layout == "cache_friendly" else None,
         report=_report(adventure, settings, blocks, limit, shares, matches, [*required, *dynamic.lines]),
@@ -218,10 +218,13 @@ def _give_up(dynamic: _Dynamic, required: list[Line], tokens: int, size: int) ->
     raise ContextTooSmallError(front_memory=front, last_action=tokens - front, context_size=size)
 
 
-def _messages(in_context: list[Line]) -> tuple[Message, ...]:
-    system = "\n".join(line.block for line in in_context if line.section == "ai_instructions")
-    user = "\n".join(line.block for line in in_context if line.section != "ai_instructions")
-    return tuple(Message(role, content) for role, content in (("system", system), ("user", user)) if content)
+def _messages(text: str, in_context: list[Line]) -> tuple[Message, ...]:
+    """Split the text behind AI Instructions, which stand first in every layout."""
+    first = in_context[0] if in_context else None
+    if first is None or first.section != "ai_instructions":
+        return (Message("user", text),) if text else ()
+    system, user = Message("system", first.block), text[len(first.block) + 1 :]
+    return (system, Message("user", user)) if user else (system,)
 
 
 def _report(

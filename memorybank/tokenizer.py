@@ -9,6 +9,7 @@ from __future__ import annotations
 import binascii
 import contextlib
 import functools
+import gc
 import gzip
 import hashlib
 import importlib.util
@@ -224,8 +225,21 @@ def _load_encoding(name: str) -> tiktoken.Encoding:
         for known, constructor in published.ENCODING_CONSTRUCTORS.items()
     }
     local |= constructors
-    arguments: dict[str, Any] = constructors[name]()
-    return tiktoken.Encoding(**arguments)
+    with _without_collector():
+        arguments: dict[str, Any] = constructors[name]()
+        return tiktoken.Encoding(**arguments)
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Spare the garbage collector the search of 400,000 new objects of which none is garbage: a fifth of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _no_ranks(vocab_bpe_file: str, *_: object, **__: object) -> dict[bytes, int]:

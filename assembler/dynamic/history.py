@@ -9,7 +9,7 @@ would be left, the newer half of what fits stays.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from assembler.adventure import Adventure
 from assembler.blocks import BlockMaker
@@ -40,12 +40,10 @@ class History:
 
     def _line(self, index: int) -> Line | None:
         """Return the line of the action that is `index` actions older than the newest of history."""
-        while len(self._read_lines) <= index:
-            line = next(self._older, None)
-            if line is None:
-                return None
-            self._read_lines.append(line)
-        return self._read_lines[index]
+        lines = self._read_lines
+        if len(lines) <= index:
+            lines.extend(islice(self._older, index + 1 - len(lines)))
+        return lines[index] if index < len(lines) else None
 
     @property
     def kept(self) -> list[Line]:
@@ -86,8 +84,8 @@ class History:
                 break
         for line in self._read_lines[self._kept : index]:
             line.keep()
-            self._kept += 1
             self.tokens += line.used
+        self._kept = max(self._kept, index)
         return self.tokens - before
 
     def moves_on(self) -> bool:
