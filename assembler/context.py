@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -236,9 +237,10 @@ def _report(
     matches: list[Match],
     lines: list[Line],
 ) -> Report:
-    used = {"story_cards": 0, "history": 0, "memory_bank": 0, "required": 0}
+    used: defaultdict[str, int] = defaultdict(int)
     for line in lines:
-        used[line.section if line.section in used else "required"] += line.used
+        used[line.section] += line.used
+    dynamic = used["story_cards"] + used["history"] + used["memory_bank"]
     waiting = None
     if settings.list_unmatched:
         matched = {match.card.id for match in matches}
@@ -251,7 +253,7 @@ def _report(
         context_size=settings.context_size,
         required_limit=limit,
         parts={
-            "required": Part(limit, used["required"]),
+            "required": Part(limit, sum(used.values()) - dynamic),
             "story_cards": Part(shares.story_cards, used["story_cards"]),
             "history": Part(shares.history, used["history"]),
             "memory_bank": Part(shares.memory_bank, used["memory_bank"]),

@@ -57,9 +57,10 @@ def arrange(lines: Iterable[Line], layout: Layout) -> list[Line]:
     """Return what was kept, in the order of the context. Within a section the given order stays."""
     places: dict[str, list[Line]] = {place: [] for place in ORDERS[layout]}
     for line in lines:
-        if line.kept:
-            header_of_action = line.section == "last_action" and line.item == "header"
-            places[RECENT_STORY if header_of_action else line.section].append(line)
+        if line.verdict == "dropped":
+            continue
+        header_of_action = line.item == "header" and line.section == "last_action"
+        places[RECENT_STORY if header_of_action else line.section].append(line)
     return [line for place in places.values() for line in place]
 
 

@@ -9,7 +9,7 @@ would be left, the newer half of what fits stays.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import accumulate, islice
+from itertools import accumulate
 
 from assembler.adventure import Adventure
 from assembler.blocks import BlockMaker
@@ -41,9 +41,12 @@ class History:
     def _line(self, index: int) -> Line | None:
         """Return the line of the action that is `index` actions older than the newest of history."""
         lines = self._read_lines
-        if len(lines) <= index:
-            lines.extend(islice(self._older, index + 1 - len(lines)))
-        return lines[index] if index < len(lines) else None
+        while len(lines) <= index:
+            line = next(self._older, None)
+            if line is None:
+                return None
+            lines.append(line)
+        return lines[index]
 
     @property
     def kept(self) -> list[Line]:
