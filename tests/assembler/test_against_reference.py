@@ -64,7 +64,7 @@ def plain_lines(report: dict[str, Any], anchored: bool = False) -> list[tuple[An
     )
 
 
-def check(
+def assert_equals_reference(
     adventure: Adventure, bank: RankedBank | None, how: Settings, anchor: str | None = None
 ) -> dict[str, Any] | None:
     """Hold what `assemble` makes of it against the reference."""
@@ -87,7 +87,7 @@ def check(
 @given(strategies.adventures(), strategies.settings())
 def test_one_turn(adventure_and_bank: tuple[Adventure, RankedBank | None], how: Settings) -> None:
     adventure, bank = adventure_and_bank
-    check(adventure, bank, how)
+    assert_equals_reference(adventure, bank, how)
 
 
 @settings(slowly, max_examples=40 * FACTOR)
@@ -97,7 +97,7 @@ def test_many_turns(data: st.DataObject) -> None:
     how = data.draw(strategies.settings("cache_friendly"))
     anchor: str | None = None
     for turn in range(data.draw(st.integers(2, 6))):
-        found = check(adventure, bank, how, anchor)
+        found = assert_equals_reference(adventure, bank, how, anchor)
         if found is not None:
             anchor = found["anchor"]
         if data.draw(st.integers(0, 5)) == 0:  # undo
@@ -109,14 +109,14 @@ def test_many_turns(data: st.DataObject) -> None:
 @given(strategies.adventures(), strategies.settings(), st.text("acgtm1234567890-", max_size=3))
 def test_any_anchor(adventure_and_bank: tuple[Adventure, RankedBank | None], how: Settings, anchor: str) -> None:
     adventure, bank = adventure_and_bank
-    check(adventure, bank, how, anchor)
+    assert_equals_reference(adventure, bank, how, anchor)
 
 
 @settings(slowly, max_examples=40 * FACTOR)
 @given(strategies.components(), strategies.settings(), st.integers(1, 150))
 def test_components_alone(components: dict[str, str], how: Settings, size: int) -> None:
     components.pop("front_memory", None)
-    check(Adventure(**components), None, replace(how, context_size=size))
+    assert_equals_reference(Adventure(**components), None, replace(how, context_size=size))
 
 
 # What was found by the tests above, one by one.
@@ -146,12 +146,14 @@ def story(*texts: str) -> list[Action]:
 )
 def test_cut(text: str) -> None:
     for size in range(1, 40):
-        check(Adventure(ai_instructions=text), None, Settings(context_size=size, required_percent=100))
+        assert_equals_reference(
+            Adventure(ai_instructions=text), None, Settings(context_size=size, required_percent=100)
+        )
 
 
 def test_nothing_was_cut_when_what_always_goes_in_is_over_the_limit() -> None:
     adventure = Adventure(actions=story("The wolf waits at the gate."), authors_note="Dark.", plot_essentials="Mud.")
-    check(adventure, None, Settings(context_size=12))
+    assert_equals_reference(adventure, None, Settings(context_size=12))
 
 
 def test_equal_scores_are_equal() -> None:
@@ -159,7 +161,7 @@ def test_equal_scores_are_equal() -> None:
     newest_first = ["Rain.", "garm", "fenrir fenrir", "Mud.", "garm fenrir", "garm", "Fog."]
     cards = (StoryCard("c1", ("fenrir",), "A wolf."), StoryCard("c2", ("garm",), "A dog."))
     adventure = Adventure(actions=story(*reversed(newest_first)), story_cards=cards)  # type: ignore[arg-type]
-    check(adventure, None, Settings(context_size=4096))
+    assert_equals_reference(adventure, None, Settings(context_size=4096))
 
 
 @pytest.mark.parametrize("around", ["", "é "])
@@ -167,7 +169,7 @@ def test_equal_scores_are_equal() -> None:
 @pytest.mark.parametrize("text", ["The gate\nwolf", "The gate\r\nwolf", "The gate\rwolf"])
 def test_line_ends_in_triggers(around: str, trigger: str, text: str) -> None:
     cards = (StoryCard("c1", (trigger,), "A wolf."),)
-    check(Adventure(actions=story(around + text), story_cards=cards), None, Settings())  # type: ignore[arg-type]
+    assert_equals_reference(Adventure(actions=story(around + text), story_cards=cards), None, Settings())  # type: ignore[arg-type]
 
 
 def test_spaces_around_it_do_not_make_a_letter_a_name() -> None:
@@ -176,7 +178,7 @@ def test_spaces_around_it_do_not_make_a_letter_a_name() -> None:
         StoryCard("c2", ("Fenrir",), "A wolf."),
     )
     text = "Fenrir saw a cat and a dog and a gate."
-    check(Adventure(actions=story(text), story_cards=cards), None, Settings())  # type: ignore[arg-type]
+    assert_equals_reference(Adventure(actions=story(text), story_cards=cards), None, Settings())  # type: ignore[arg-type]
 
 
 def test_the_anchor_stays_while_it_fits_with_what_the_memories_leave() -> None:
@@ -187,4 +189,4 @@ def test_the_anchor_stays_while_it_fits_with_what_the_memories_leave() -> None:
     for size in range(20, 140):
         how = Settings(context_size=size, layout="cache_friendly", anchor_step=30)
         for anchor in (None, "a1", "a4"):
-            check(adventure, bank, how, anchor)
+            assert_equals_reference(adventure, bank, how, anchor)

@@ -197,3 +197,9 @@ def test_identical_texts_are_told_apart_by_id():
 def test_a_memory_with_nothing_in_it_leaves_no_blank_line(text):
     context = build([NewMemory(text, "m1")], 60)
     assert context.text == "Recent Story:\ngo"
+
+
+def test_the_ids_to_be_counted_as_used_are_those_in_the_context() -> None:
+    context = build([memory("m1", 3), memory("m2", 50), memory("m3", 2, pinned=True)], 20)
+    assert context.recalled == ("m3", "m1")
+    assert build([], 20).recalled == ()
