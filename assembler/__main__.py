@@ -1,7 +1,8 @@
-"""`python -m assembler`."""
+"""`python -m assembler` is `assembler`."""
 
-import sys
+from __future__ import annotations
 
-from assembler.cli import main
+from assembler.cli import program
 
-sys.exit(main())
+if __name__ == "__main__":
+    program()

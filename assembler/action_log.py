@@ -108,7 +108,8 @@ class ActionLog(Sequence[Action]):
         actions = self._actions
         for position in range(self._length - 1, -1, -1):
             action = actions[position]
-            if action.has_text:
+            text = action.text
+            if text and not text.isspace():  # `has_text`, without a call for each action of a long history
                 yield action
 
     def __len__(self) -> int:

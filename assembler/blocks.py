@@ -8,6 +8,7 @@ are the same wherever it stands, the cost of a context is the sum of its blocks,
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from assembler.action_log import Action
@@ -70,6 +71,13 @@ class BlockMaker:
         key = (text, prefix, suffix if last else suffix + "\n")
         block = self._young.get(key)
         return block if block is not None else self._remember(key, suffix)
+
+    def actions(self, actions: Iterable[Action]) -> Iterator[tuple[Action, Block]]:
+        """Return each action with its block, like `action`; a whole history is read in one pass."""
+        young, remember = self._young.get, self._remember
+        for action in actions:
+            key = (action.text, QUOTE if action.kind in ("do", "say") else "", "\n")
+            yield action, young(key) or remember(key, "")
 
     def action(self, action: Action, *, last: bool = False) -> Block:
         """Return the block of an action: what the player did or said stands behind `> ` (SPEC.md section 5)."""

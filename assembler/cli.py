@@ -14,10 +14,10 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from assembler.errors import AdventureError, AssemblerError, SettingsError
-from memorybank.console import CommandParser, note, progress_bar, run_command
+from memorybank.console import CommandParser, end_process, note, progress_bar, run_command
 from memorybank.errors import MemoryBankError
 
 if TYPE_CHECKING:
@@ -26,13 +26,18 @@ if TYPE_CHECKING:
     from assembler.settings import Settings
     from memorybank import MemoryBank
 
-__all__ = ["main"]
+__all__ = ["main", "program"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     with _warnings_as_notes():
         return run_command(_parser(), arguments, (AssemblerError, MemoryBankError, OSError))
+
+
+def program() -> NoReturn:
+    """Be the program: run the command of this process's arguments and end with its exit code."""
+    end_process(main())
 
 
 def _parser() -> CommandParser:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memorybank.cli import main
+from memorybank.cli import program
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    program()

@@ -11,18 +11,18 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from memorybank import cli_output as output
 from memorybank.bank import MemoryBank
-from memorybank.console import CommandParser, note, progress_bar, run_command, shown
+from memorybank.console import CommandParser, end_process, note, progress_bar, run_command, shown
 from memorybank.errors import InvalidInputError, MemoryBankError
 from memorybank.memory import Memory, NewMemory
 
 if TYPE_CHECKING:
     from memorybank.embedding import Embedder
 
-__all__ = ["main"]
+__all__ = ["main", "program"]
 
 DEFAULT_DB = "memories.sqlite"
 NEED_MODEL = ("add", "edit", "search", "reembed")
@@ -31,6 +31,11 @@ NEED_MODEL = ("add", "edit", "search", "reembed")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     return run_command(_parser(), arguments, (MemoryBankError, OSError))
+
+
+def program() -> NoReturn:
+    """Be the program: run the command of this process's arguments and end with its exit code."""
+    end_process(main())
 
 
 def _parser() -> CommandParser:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 import sys
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
-__all__ = ["CommandParser", "note", "progress_bar", "run_command", "shown"]
+__all__ = ["CommandParser", "end_process", "note", "progress_bar", "run_command", "shown"]
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -47,6 +48,14 @@ def run_command(parser: CommandParser, arguments: Sequence[str] | None, errors: 
         note(f"{parser.prog}: interrupted")
         return 130
     return code
+
+
+def end_process(code: int) -> NoReturn:
+    """End the process at once. Python would first free a vocabulary's 400,000 objects one by one: 0.2 seconds."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _prepare_streams() -> None:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from memorybank.errors import TokenizerError
+from memorybank.line_counts import LineCounts, cuts_at_line_ends
 from memorybank.text import join_surrogates
 
 if TYPE_CHECKING:
@@ -116,12 +117,16 @@ class TiktokenTokenizer:
         self.name = name
         self._encoding = _load_encoding(name)
         self._buffer = getattr(self._encoding._core_bpe, "encode_to_tiktoken_buffer", None)
+        self._by_lines = LineCounts(self._count_whole) if cuts_at_line_ends(self._encoding._pat_str) else None
 
     def __repr__(self) -> str:
         return f"TiktokenTokenizer({self.name!r})"
 
     def count(self, text: str) -> int:
         """Return the number of tokens in `text`."""
+        return self._by_lines(text) if self._by_lines is not None else self._count_whole(text)
+
+    def _count_whole(self, text: str) -> int:
         return sum(map(self._count_piece, self._pieces(text)))
 
     def starts(self, text: str) -> list[int]:

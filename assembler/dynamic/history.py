@@ -32,21 +32,19 @@ class History:
 
     @staticmethod
     def _read(adventure: Adventure, blocks: BlockMaker) -> Iterator[Line]:
+        """Return the lines of history from the newest action on, each as it is when the action is in."""
         actions = adventure.actions.newest_first()
         next(actions, None)  # the last action is no history
-        for action in actions:
-            block = blocks.action(action)
-            yield Line("history", action.id, block.text, block.tokens)
+        for action, block in blocks.actions(actions):
+            yield Line("history", action.id, block.text, block.tokens, block.tokens, "kept")
 
-    def _line(self, index: int) -> Line | None:
-        """Return the line of the action that is `index` actions older than the newest of history."""
+    def _from(self, index: int) -> Iterator[Line]:
+        """Return the lines from that one on, 0 being the newest of history; older ones are read when asked for."""
         lines = self._read_lines
-        while len(lines) <= index:
-            line = next(self._older, None)
-            if line is None:
-                return None
+        yield from lines[index:]
+        for line in self._older:
             lines.append(line)
-        return lines[index]
+            yield line
 
     @property
     def kept(self) -> list[Line]:
@@ -69,26 +67,26 @@ class History:
         Args:
             room: tokens for all of history, what is in already included.
         """
-        before, left, index = self.tokens, room - self.tokens, self._kept
+        before, left = self.tokens, room - self.tokens
         if self._kept and self.first == self._anchor:
             return 0
-        while (line := self._line(index)) is not None:
-            if index == self._most:
+        most, anchor, last = self._most, self._anchor, ""
+        for line in self._from(self._kept):  # hundreds of them in every context, so little is called for each
+            if self._kept == most:
                 line.drop(f"history's beginning moved on, by {self._step} tokens or more")
+                break
+            if last == anchor:
+                line.drop("older than the anchor, where history began on the previous turn")
                 break
             if line.offered > left:
                 line.drop(no_room(line.offered, left))
                 break
+            if line.verdict != "kept":  # it did not fit before
+                line.keep()
             left -= line.offered
-            index += 1
-            if line.item == self._anchor:
-                if (older := self._line(index)) is not None:
-                    older.drop("older than the anchor, where history began on the previous turn")
-                break
-        for line in self._read_lines[self._kept : index]:
-            line.keep()
-            self.tokens += line.used
-        self._kept = max(self._kept, index)
+            last = line.item
+            self._kept += 1
+        self.tokens = room - left
         return self.tokens - before
 
     def moves_on(self) -> bool:
@@ -106,15 +104,13 @@ class History:
 
     def _left_by_a_step(self) -> int:
         """Return how many of the kept actions stay if the beginning moves on by a whole step."""
-        passed, index = 0, self._kept
-        while passed < self._step:
-            line = self._line(index)
-            if line is None:  # the anchor is not among the actions before the last one: filled exactly
-                return self._kept
+        passed = 0
+        for line in self._from(self._kept):
             passed += line.offered
-            index += 1
-            if line.item == self._anchor:
+            if passed >= self._step or line.item == self._anchor:
                 break
+        else:  # the anchor is not among the actions before the last one: filled exactly
+            return self._kept
         count = self._kept
         while passed < self._step and count:
             count -= 1

@@ -56,7 +56,7 @@ class Memories(HeadedSection):
         """
         used = 0
         for line, result in zip(self.items, self._recalled, strict=True):
-            if line.kept:
+            if line.verdict == "kept":
                 continue
             if not line.block:
                 line.drop("the text is empty")
@@ -68,8 +68,13 @@ class Memories(HeadedSection):
 
     def _is_redundant(self, memory: Memory, in_context: Collection[str]) -> bool:
         """Whether all source actions that have a text stand in the context; there must be one."""
-        missing = [action for action in memory.actions if action not in in_context]
-        return len(missing) < len(memory.actions) and not any(map(self._may_have_text, missing))
+        found = False
+        for action in memory.actions:
+            if action in in_context:
+                found = True
+            elif self._may_have_text(action):
+                return False
+        return found
 
     def _may_have_text(self, action_id: str) -> bool:
         position = self._log.position(action_id)

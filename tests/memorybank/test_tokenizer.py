@@ -17,7 +17,8 @@ import tokenizers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memorybank import TokenizerError
+from memorybank import TokenizerError, line_counts
+from memorybank.line_counts import cuts_at_line_ends
 from memorybank.text import join_surrogates
 from memorybank.tokenizer import TiktokenTokenizer, Tokenizer, open_tokenizer
 from tests.support.strategies import byte_level_bpe
@@ -194,6 +195,37 @@ def test_counts_are_tiktokens_own(name, text):
 def test_long_texts_are_counted_as_short_ones_are(name, length):
     text = ("The wolf ran. 哈👍\n" * (length // 10))[:length]
     assert open_tokenizer(name).count(text) == len(open_tokenizer(name)._encoding.encode_ordinary(text))
+
+
+LINES = st.lists(
+    st.text(st.sampled_from("ab1 \t\n\r/'!.-\u0301\x1c\x85\xa0\u2028\u3000哈é👍\ud83d"), max_size=6)
+    | st.sampled_from(
+        ["/look", "  /", "'s", "'LL", " x", "...", "哈\r", "a\n/\n/b", "!\n \n/\n", "12345", "\n\n\n", " \n "]
+    ),
+    max_size=12,
+)
+
+
+@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
+@given(lines=LINES)
+@settings(max_examples=300, deadline=None)
+def test_counting_line_by_line_is_counting_the_whole(name, lines):
+    tokenizer, text = open_tokenizer(name), "\n".join(lines)
+    assert tokenizer._by_lines is not None, "tiktoken's expression is new: prove the rule for it first"
+    assert tokenizer.count(text) == len(tokenizer._encoding.encode_ordinary(text))
+
+
+def test_an_expression_that_is_not_known_is_not_counted_by_lines():
+    assert not cuts_at_line_ends(r"\w+\n|\S")
+
+
+def test_remembered_lines_are_bounded(monkeypatch):
+    monkeypatch.setattr(line_counts, "GENERATION", 10_000)
+    counts = line_counts.LineCounts(len)
+    for number in range(2_000):
+        text = f"line {number}\n" * 3 + "end"
+        assert counts(text) == len(text)
+    assert len(counts._young) + len(counts._old) < 200
 
 
 HUGE = {
