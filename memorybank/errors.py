@@ -5,10 +5,15 @@
     MemoryBankError
     ├── InvalidInputError (ValueError)      an argument is of the wrong type, out of range or too long
     ├── MemoryNotFoundError (LookupError)   no memory with that id is in the bank
+    ├── BankNotFoundError (LookupError)     no bank of that name is in the database
+    ├── KeyNotFoundError (LookupError)      no API key with that id is in the database
+    ├── PreconditionError                   what was to be changed is not the version that the caller had seen
     ├── TokenizerError (ValueError)         a tokenizer cannot be found or its vocabulary is not the published one
     ├── ModelError                          an embedding model cannot be found, loaded, or is not what it should be
     │   └── ModelMismatchError              the bank's vectors come from another model
-    └── StorageError                        the database cannot be opened, read or written
+    ├── StorageError                        the database cannot be opened, read or written
+    ├── OverloadedError                     too much is waiting already; `retry_after` says when to try again
+    └── DeadlineError                       the answer did not come in time
 
 Each message says what is wrong, where, and what to do (SPEC.md section 7).
 """
@@ -16,11 +21,16 @@ Each message says what is wrong, where, and what to do (SPEC.md section 7).
 from __future__ import annotations
 
 __all__ = [
+    "BankNotFoundError",
+    "DeadlineError",
     "InvalidInputError",
+    "KeyNotFoundError",
     "MemoryBankError",
     "MemoryNotFoundError",
     "ModelError",
     "ModelMismatchError",
+    "OverloadedError",
+    "PreconditionError",
     "StorageError",
     "TokenizerError",
 ]
@@ -38,6 +48,18 @@ class MemoryNotFoundError(MemoryBankError, LookupError):
     """No memory with that id is in the bank. Nothing was changed."""
 
 
+class BankNotFoundError(MemoryBankError, LookupError):
+    """No bank of that name is in the database. Nothing was changed."""
+
+
+class KeyNotFoundError(MemoryBankError, LookupError):
+    """No API key with that id is in the database. Nothing was changed."""
+
+
+class PreconditionError(MemoryBankError):
+    """What was to be changed is not the version that the caller had seen. Nothing was changed."""
+
+
 class TokenizerError(MemoryBankError, ValueError):
     """A tokenizer cannot be found, or its vocabulary is not the published one."""
 
@@ -52,3 +74,19 @@ class ModelMismatchError(ModelError):
 
 class StorageError(MemoryBankError):
     """The database cannot be opened, read or written. What was acknowledged before is safe."""
+
+
+class OverloadedError(MemoryBankError):
+    """Too much is waiting already. Nothing was changed.
+
+    Attributes:
+        retry_after: seconds after which there may be room.
+    """
+
+    def __init__(self, message: str, *, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class DeadlineError(MemoryBankError):
+    """The answer did not come in time. A write may have been made or not: read, or write the same again."""

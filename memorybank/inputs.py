@@ -9,10 +9,10 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_args
 
 from memorybank.errors import InvalidInputError
-from memorybank.memory import NewMemory
+from memorybank.memory import NewMemory, State
 from memorybank.text import clean
 
 __all__ = [
@@ -31,8 +31,10 @@ __all__ = [
     "checked_metadata",
     "checked_new",
     "checked_similarity",
+    "checked_state",
     "checked_text",
     "checked_tokens",
+    "checked_versions",
     "listed",
 ]
 
@@ -89,6 +91,25 @@ def checked_flag(value: object, *, what: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidInputError(f"{what} must be true or false, not {value!r}")
     return value
+
+
+def checked_state(value: object, *, what: str = "state") -> State:
+    """Return a state that a caller may give."""
+    for known in get_args(State):
+        if value == known:
+            found: State = known
+            return found
+    raise InvalidInputError(f"{what} must be one of {', '.join(get_args(State))}, not {value!r}")
+
+
+def checked_versions(value: object) -> frozenset[str] | None:
+    """Return the versions that the caller would change; None for any."""
+    if value is None:
+        return None
+    versions = [value] if isinstance(value, str) else listed(value, "if_match")
+    if not all(isinstance(version, str) for version in versions):
+        raise InvalidInputError(f"if_match must be a version or a list of versions, not {value!r}")
+    return frozenset(versions)
 
 
 def checked_metadata(value: object, *, what: str = "metadata") -> dict[str, Any]:
@@ -187,6 +208,7 @@ _EDITABLE: Mapping[str, Callable[..., Any]] = {
     "actions": checked_actions,
     "pinned": checked_flag,
     "metadata": checked_metadata,
+    "state": checked_state,
 }
 
 

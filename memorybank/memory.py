@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Memory", "NewMemory", "Progress", "Recalled", "State"]
+__all__ = ["Memory", "NewMemory", "Progress", "Recalled", "State", "fingerprint"]
 
 State = Literal["active", "forgotten"]
 """`active` memories are searched; `forgotten` ones are only listed."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (texts done, texts in all) while something long goes on."""
+
+
+def fingerprint(*parts: object) -> str:
+    """Return 64 bits of a hash of values that JSON can hold."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,16 @@ class Memory:
     last_used: datetime | None = None
     use_count: int = 0
     ordinal: int = field(default=0, compare=False, repr=False)
+
+    @property
+    def version(self) -> str:
+        """Changes with everything that a caller can change, and with nothing else: 16 hexadecimal digits.
+
+        Hand it back with a change (`if_match`), and the change is refused if somebody else came first. Use counters
+        are not part of it: a memory that went into a context is still the one that was read.
+        """
+        parts = (self.id, self.text, self.actions, self.pinned, dict(self.metadata), self.state, str(self.created))
+        return fingerprint(*parts)
 
 
 @dataclass(frozen=True, slots=True)

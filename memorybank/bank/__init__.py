@@ -26,6 +26,7 @@ from memorybank.text import clean
 
 if TYPE_CHECKING:
     from memorybank.embedding import Embedder
+    from memorybank.search.live_index import LiveIndex
     from memorybank.storage import Store
 
 __all__ = ["MemoryBank"]
@@ -55,15 +56,16 @@ class MemoryBank(BankEdits):
         *,
         embedder: Embedder | None = None,
         clock: Callable[[], datetime] | None = None,
+        live: LiveIndex | None = None,
     ) -> None:
-        """See `open`; this is for several banks on one store, which `close` then closes for all."""
+        """See `open`; this is for several banks on one store (`memorybank.host`), which `close` closes for all."""
         from memorybank.bank.writer import BankWriter
         from memorybank.search.live_index import LiveIndex
 
         model = ModelInUse(store, embedder)
         super().__init__(store, name, BankWriter(store, name, model, _zoned(clock) if clock else _now))
         self._model = model
-        self._live = LiveIndex(store, name)
+        self._live = LiveIndex(store, name) if live is None else live
 
     @classmethod
     def open(

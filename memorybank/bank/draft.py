@@ -9,12 +9,13 @@ from __future__ import annotations
 import heapq
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from memorybank.bank.reads import not_found
+from memorybank.errors import PreconditionError
 from memorybank.memory import Memory, NewMemory
 from memorybank.storage.rows import BankState, StoredMemory, text_hash
 
@@ -58,6 +59,16 @@ class Draft:
         missing = [id_ for id_ in ids if id_ not in self._rows]
         if missing:
             raise not_found(self.state.bank, missing)
+
+    def match(self, ids: Iterable[str], versions: Set[str] | None) -> None:
+        """Raise PreconditionError unless each of these memories is one of the versions; None is any."""
+        for id_ in ids if versions is not None else ():
+            found = self._rows[id_].memory.version
+            if found not in (versions or ()):
+                raise PreconditionError(
+                    f"memory {id_!r} of bank {self.state.bank!r} has version {found} by now: read it again and repeat "
+                    "the change"
+                )
 
     def reserve(self, ids: Iterable[str | None]) -> None:
         """Keep ids like `m7` that the caller uses from being given to another memory, now or later."""

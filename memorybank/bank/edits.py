@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from memorybank import inputs
+from memorybank.bank.info import BankInfo
 from memorybank.bank.reads import BankReads, Memories
-from memorybank.memory import Memory, NewMemory, Progress
+from memorybank.memory import Memory, NewMemory, Progress, State
 
 if TYPE_CHECKING:
     from memorybank.bank.writer import BankWriter
@@ -84,18 +85,32 @@ class BankEdits(BankReads):
         actions: Iterable[str] | None = None,
         pinned: bool | None = None,
         metadata: Mapping[str, Any] | None = None,
+        state: State | None = None,
+        if_match: str | Iterable[str] | None = None,
     ) -> Memory:
         """Change what is given of a memory; another text is embedded anew. `metadata` is replaced as a whole.
+
+        Args:
+            id: of the memory.
+            text: what happened.
+            actions: ids of its source actions.
+            pinned: whether it comes before all others.
+            metadata: kept for the caller.
+            state: `active` or `forgotten`.
+            if_match: the `version` that the caller has read, or several; the memory is changed only if it is still
+                that one.
 
         Raises:
             InvalidInputError: an argument is not what it should be.
             MemoryNotFoundError: there is no such memory.
             ModelError: no vector could be made.
+            PreconditionError: it is another version by now.
             StorageError: it could not be stored.
         """
-        given = {"text": text, "actions": actions, "pinned": pinned, "metadata": metadata}
+        versions = inputs.checked_versions(if_match)
+        given = {"text": text, "actions": actions, "pinned": pinned, "metadata": metadata, "state": state}
         item = {"id": id} | {name: value for name, value in given.items() if value is not None}
-        return self._writer.edit([inputs.checked_edit(item, what="edit")])[0]
+        return self._writer.edit([inputs.checked_edit(item, what="edit")], versions=versions)[0]
 
     def edit_many(self, edits: Iterable[Mapping[str, Any]], *, progress: Progress | None = None) -> Memories:
         """Change memories, all or none: each item has an `id` and the fields to change; see `edit`."""
@@ -105,18 +120,24 @@ class BankEdits(BankReads):
         ]
         return self._writer.edit(checked, progress) if checked else []
 
-    def delete(self, *ids: str) -> None:
+    def delete(self, *ids: str, if_match: str | Iterable[str] | None = None) -> None:
         """Delete memories for good, all or none. Their ordinals and the ids that the bank gave never come back.
+
+        Args:
+            ids: of the memories.
+            if_match: the `version` that the caller has read, or several; each memory must still be one of them.
 
         Raises:
             MemoryNotFoundError: one of them does not exist.
+            PreconditionError: one of them is another version by now.
         """
-        self.delete_many(ids)
+        versions = inputs.checked_versions(if_match)
+        if checked := inputs.checked_ids(ids):
+            self._writer.delete(checked, versions=versions)
 
     def delete_many(self, ids: Iterable[str]) -> None:
         """Delete memories; see `delete`."""
-        if checked := inputs.checked_ids(ids):
-            self._writer.delete(checked)
+        self.delete(*inputs.listed(ids, "ids"))
 
     def pin(self, *ids: str) -> Memories:
         """Pin memories, all or none: they come before all others in a context and are never forgotten for room."""
@@ -145,11 +166,25 @@ class BankEdits(BankReads):
         checked = inputs.checked_ids(ids)
         return self._writer.count_use(checked) if checked else 0
 
-    def set_capacity(self, capacity: int | None) -> None:
-        """Limit the number of active memories; None lifts the limit.
+    def set_capacity(
+        self, capacity: int | None, *, if_match: str | Iterable[str] | None = None, only_new: bool = False
+    ) -> BankInfo:
+        """Limit the number of active memories; None lifts the limit. Makes the bank if it is not there.
 
         When a memory becomes active in a full bank, the least used one is forgotten, among equals the oldest. Pinned
         ones never are: a bank full of them grows beyond its capacity. What is too much now is forgotten at once.
+
+        Args:
+            capacity: 1 or more, or None.
+            if_match: the bank's `version` that the caller has read, or several; it must still be that one.
+            only_new: whether the bank must not be there yet.
+
+        Returns:
+            The bank as it is now.
+
+        Raises:
+            PreconditionError: it is another version by now, or is there already.
         """
+        versions = inputs.checked_versions(if_match)
         checked = None if capacity is None else inputs.checked_limit(capacity, what="capacity", most=2**53)
-        self._writer.set_capacity(checked)
+        return self._writer.set_capacity(checked, versions=versions, only_new=only_new)

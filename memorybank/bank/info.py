@@ -23,6 +23,7 @@ class BankInfo:
         capacity: how many active memories it may have; None for any number.
         revision: grows with every write; 0 before the first.
         created: when it was first written to, in UTC; None before.
+        version: changes with the bank's settings and with nothing else, see `Memory.version`; "" before then.
     """
 
     name: str
@@ -32,6 +33,7 @@ class BankInfo:
     capacity: int | None
     revision: int
     created: datetime | None
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias, get_args
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from memorybank import inputs
 from memorybank.bank.info import BankInfo, Page
-from memorybank.errors import InvalidInputError, MemoryNotFoundError
+from memorybank.errors import MemoryNotFoundError
 from memorybank.memory import Memory, State
 
 if TYPE_CHECKING:
-    from memorybank.storage import Store
+    from memorybank.storage import BankState, Store
 
-__all__ = ["BankReads", "not_found"]
+__all__ = ["BankReads", "info_of", "not_found"]
 
 Memories: TypeAlias = list[Memory]  # inside the class, `list` is a method
 
@@ -55,7 +55,7 @@ class BankReads:
 
         What is deleted or added between two pages makes none of the others appear twice or be left out.
         """
-        known = None if state is None else _checked_state(state)
+        known = None if state is None else inputs.checked_state(state)
         after = inputs.checked_cursor(cursor)
         most = inputs.checked_limit(limit)
         with self._store.read() as reader:
@@ -67,16 +67,28 @@ class BankReads:
         """Return the number of memories, or of those of one state."""
         with self._store.read() as reader:
             counts = reader.counts(self.name)
-        return sum(counts.values()) if state is None else counts.get(_checked_state(state), 0)
+        return sum(counts.values()) if state is None else counts.get(inputs.checked_state(state), 0)
 
     def info(self) -> BankInfo:
         """Return what there is to know of the bank as a whole."""
         with self._store.read() as reader:
             state = reader.bank(self.name)
             counts = reader.counts(self.name)
-        if state is None:
-            return BankInfo(self.name, None, None, counts, None, 0, None)
-        return BankInfo(self.name, state.model, state.dimensions, counts, state.capacity, state.revision, state.created)
+        return BankInfo(self.name, None, None, counts, None, 0, None) if state is None else info_of(state, counts)
+
+
+def info_of(state: BankState, counts: Mapping[str, int]) -> BankInfo:
+    """Return what there is to know of a bank that has been written to."""
+    return BankInfo(
+        name=state.bank,
+        model=state.model,
+        dimensions=state.dimensions,
+        counts=counts,
+        capacity=state.capacity,
+        revision=state.revision,
+        created=state.created,
+        version=state.version,
+    )
 
 
 def not_found(bank: str, ids: Sequence[str]) -> MemoryNotFoundError:
@@ -85,11 +97,3 @@ def not_found(bank: str, ids: Sequence[str]) -> MemoryNotFoundError:
     return MemoryNotFoundError(
         f"bank {bank!r} has no memory {', '.join(map(repr, ids[:5]))}{more}: nothing was changed"
     )
-
-
-def _checked_state(state: object) -> State:
-    for known in get_args(State):
-        if state == known:
-            found: State = known
-            return found
-    raise InvalidInputError(f"state must be one of {', '.join(get_args(State))}, not {state!r}")

@@ -6,15 +6,17 @@ Nothing here touches the index: it follows the database by itself (`search/live_
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memorybank.bank.draft import Draft, evicted
+from memorybank.bank.info import BankInfo
 from memorybank.bank.model import ModelInUse
-from memorybank.bank.reads import not_found
+from memorybank.bank.reads import info_of, not_found
+from memorybank.errors import PreconditionError
 from memorybank.memory import Memory, NewMemory, Progress, State
 from memorybank.search.vectors import embed, to_bytes
 from memorybank.storage import BankState, Store, Writer
@@ -52,13 +54,20 @@ class BankWriter:
             written = [draft.add(item, vectors[item.text]) for item in items]
         return [draft.memory(id_) for id_ in written]
 
-    def edit(self, changes: Sequence[tuple[str, Mapping[str, Any]]], progress: Progress | None = None) -> list[Memory]:
-        """Change fields of memories, in order; return each as it is after the call."""
+    def edit(
+        self,
+        changes: Sequence[tuple[str, Mapping[str, Any]]],
+        progress: Progress | None = None,
+        *,
+        versions: Set[str] | None = None,
+    ) -> list[Memory]:
+        """Change fields of memories, in order, if they are among `versions`; return each as it is after the call."""
         texts = [fields["text"] for _, fields in changes if "text" in fields]
         model = self._model.embedder() if texts else None
         vectors = {} if model is None else self._vectors(texts, model, progress)
         ids = [id_ for id_, _ in changes]
         with self._draft(ids, model=model, known=True) as draft:
+            draft.match(ids, versions)
             for id_, fields in changes:
                 draft.edit(id_, vectors.get(fields.get("text", "")), **fields)
         return [draft.memory(id_) for id_ in ids]
@@ -70,9 +79,10 @@ class BankWriter:
                 draft.edit(id_, state=state)
         return [draft.memory(id_) for id_ in ids]
 
-    def delete(self, ids: Sequence[str]) -> None:
-        """Delete memories."""
+    def delete(self, ids: Sequence[str], *, versions: Set[str] | None = None) -> None:
+        """Delete memories, if they are among `versions`."""
         with self._draft(ids, known=True) as draft:
+            draft.match(ids, versions)
             draft.drop(ids)
 
     def count_use(self, ids: Sequence[str]) -> int:
@@ -85,10 +95,14 @@ class BankWriter:
                 writer.save_bank(replace(state, revision=state.revision + 1))
         return used
 
-    def set_capacity(self, capacity: int | None) -> None:
-        """Store the capacity, and forget what is too much at once."""
-        with self._draft([], create=True) as draft:
+    def set_capacity(
+        self, capacity: int | None, *, versions: Set[str] | None = None, only_new: bool = False
+    ) -> BankInfo:
+        """Store the capacity of a bank that is among `versions`, and forget what is too much at once."""
+        with self._draft([], create=True, versions=versions, only_new=only_new) as draft:
             draft.state = replace(draft.state, capacity=capacity)
+        with self._store.read() as reader:
+            return info_of(reader.bank(self._bank) or draft.state, reader.counts(self._bank))
 
     def _vectors(self, texts: Sequence[str], model: Embedder, progress: Progress | None) -> dict[str, bytes]:
         """Return the vector of each text: the bank's own if it has that text already, else a new one."""
@@ -118,6 +132,8 @@ class BankWriter:
         model: Embedder | None = None,
         known: bool = False,
         create: bool = False,
+        versions: Set[str] | None = None,
+        only_new: bool = False,
     ) -> Iterator[Draft]:
         """Begin a write about some memories, and store the draft when the block ends.
 
@@ -127,12 +143,15 @@ class BankWriter:
             model: whose vectors will be stored; None when there are none.
             known: whether all of `ids` must exist.
             create: make the bank when it is not there, as also happens with a `model`.
+            versions: those of the bank that the caller would change; None for any.
+            only_new: whether the bank must not be there yet.
         """
         now = self._clock()
         with self._store.write() as writer:
             before = writer.bank(self._bank)
             if before is None and model is None and not create:
                 raise not_found(self._bank, ids)
+            self._match(before, versions, only_new)
             state = before or self._new_bank(model or self._model.embedder(), now)
             rows = writer.by_ids(self._bank, ids)
             rows += writer.by_hashes(self._bank, [text_hash(text) for text in texts])
@@ -143,6 +162,13 @@ class BankWriter:
             if draft.arrived or draft.state.capacity != state.capacity:
                 self._keep_capacity(writer, draft)
             self._save(writer, before, draft)
+
+    def _match(self, before: BankState | None, versions: Set[str] | None, only_new: bool) -> None:
+        if only_new and before is not None:
+            raise PreconditionError(f"bank {self._bank!r} is there already: nothing was changed")
+        if versions is not None and (before is None or before.version not in versions):
+            found = "is not there" if before is None else f"has version {before.version} by now"
+            raise PreconditionError(f"bank {self._bank!r} {found}: read it again and repeat the change")
 
     def _new_bank(self, model: Embedder, now: datetime) -> BankState:
         return BankState(self._bank, uuid.uuid4().hex, model.name, model.dimensions, 0, 1, 1, None, now)

@@ -36,6 +36,8 @@ __all__ = ["HALF_ABOVE", "ExactIndex", "ReadWriteLock", "VectorIndex"]
 
 HALF_ABOVE = 20_000
 """Vectors above which half precision is used: a flat scan takes some 2 ms there and grows with the bank."""
+BYTES_PER_KEY = 120
+"""What a key takes beside its vector: a Python set's entry with its number, and FAISS's map from key to place."""
 MARGIN_CANDIDATES = 48
 """Candidates fetched beyond k at first; nearly always enough to see the end of those that k could depend on."""
 
@@ -76,6 +78,11 @@ class VectorIndex:
     def __repr__(self) -> str:
         kind = "float16" if self.is_half else "float32"
         return f"VectorIndex(dimensions={self.dimensions}, vectors={len(self)}, kind={kind!r})"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that it takes, about: the vectors, and what FAISS and this object keep for each key."""
+        return len(self._held) * (self.dimensions * (2 if self.is_half else 4) + BYTES_PER_KEY)
 
     @property
     def ordinals(self) -> NDArray[np.int64]:

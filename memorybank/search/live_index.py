@@ -34,6 +34,7 @@ class LiveIndex:
         store: the database.
         bank: the bank's name.
         make_index: makes an empty index for a number of dimensions.
+        on_use: called after each search with this object and whether its index had to be built for it.
     """
 
     def __init__(
@@ -41,10 +42,13 @@ class LiveIndex:
         store: Store,
         bank: str,
         make_index: Callable[[int], VectorIndex] = VectorIndex,
+        *,
+        on_use: Callable[[LiveIndex, bool], None] | None = None,
     ) -> None:
         self._store = store
         self._bank = bank
         self._make_index = make_index
+        self._on_use = on_use
         self._lock = ReadWriteLock()
         renew_after_fork(self)
         self._index: VectorIndex | None = None
@@ -54,6 +58,17 @@ class LiveIndex:
     def renew(self) -> None:
         """Drop a lock that another thread of the parent may have held when this process was forked, and the index."""
         self._lock, self._index, self._revision = ReadWriteLock(), None, -1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the index takes now, about."""
+        index = self._index
+        return 0 if index is None else index.nbytes
+
+    def release(self) -> None:
+        """Give the index's memory back; the next search builds it anew."""
+        with self._lock.writing():
+            self._index, self._revision = None, -1
 
     def is_empty(self) -> bool:
         """Return whether there is nothing to find, without asking the embedding model anything."""
@@ -82,6 +97,16 @@ class LiveIndex:
         Raises:
             StorageError: the database cannot be read, or a stored vector is damaged.
         """
+        was_there = self._index is not None
+        try:
+            return self._search(query, k, guard, with_pinned)
+        finally:
+            if self._on_use is not None:  # here no lock is held: it may release other indexes, or this one
+                self._on_use(self, not was_there)
+
+    def _search(
+        self, query: NDArray[np.float32], k: int, guard: Callable[[BankState], None], with_pinned: bool
+    ) -> list[tuple[StoredMemory, float]]:
         with self._lock.reading(), self._store.read() as reader:
             state = reader.bank(self._bank)
             if state is None:

@@ -1,4 +1,4 @@
-"""Every question that is asked of the database, inside one snapshot of it. Each is about one bank."""
+"""Every question that is asked of the database, inside one snapshot of it. Each is about one bank, but for a list."""
 
 from __future__ import annotations
 
@@ -43,6 +43,18 @@ _ACTIVE_VECTORS = _VECTORS.where(_OF_BANK, _ACTIVE).order_by(memories.c.ordinal)
 _CHANGED = _VECTORS.add_columns(memories.c.state).where(_OF_BANK, memories.c.revision > bindparam("since"))
 _TEXTS = select(memories.c.ordinal, memories.c.text).where(_OF_BANK, memories.c.revision > bindparam("since"))
 _DELETED = select(deletions.c.ordinal).where(deletions.c.bank == _BANK, deletions.c.revision > bindparam("since"))
+_BANKS = (
+    select(banks)
+    .where(banks.c.bank > bindparam("after"), banks.c.bank < bindparam("end"))
+    .order_by(banks.c.bank)
+    .limit(bindparam("most"))
+)
+_BANKS_OF_NONE = _BANKS.where(~banks.c.bank.contains("/"))
+_COUNTS_OF = (
+    select(memories.c.bank, memories.c.state, func.count())
+    .where(memories.c.bank.in_(bindparam("keys", expanding=True)))
+    .group_by(memories.c.bank, memories.c.state)
+)
 _PAGE = _ALL.where(memories.c.ordinal > bindparam("after")).order_by(memories.c.ordinal).limit(bindparam("most"))
 _PAGE_OF_STATE = _PAGE.where(memories.c.state == bindparam("of_state"))
 
@@ -62,6 +74,20 @@ class Reader:
         """Return the bank's row, None if nothing was ever written to it."""
         row = self._connection.execute(_STATE, {"of_bank": bank}).first()
         return None if row is None else to_bank(row)
+
+    def banks(self, namespace: str, *, after: str, limit: int) -> list[tuple[BankState, dict[str, int]]]:
+        """Return the next banks of a namespace behind a name, in order, each with its counts by state.
+
+        The only question that is not about one bank: with Citus it goes to all shards.
+        """
+        begin, end = (f"{namespace}/", f"{namespace}0") if namespace else ("", "\U0010ffff")  # `0` comes behind `/`
+        statement = _BANKS if namespace else _BANKS_OF_NONE
+        values = {"after": max(after, begin), "end": end, "most": limit}
+        found = [to_bank(row) for row in self._connection.execute(statement, values)]
+        counts: dict[str, dict[str, int]] = {state.bank: {} for state in found}
+        for bank, state, number in self._connection.execute(_COUNTS_OF, {"keys": list(counts)}) if counts else ():
+            counts[bank][state] = number
+        return [(state, counts[state.bank]) for state in found]
 
     def by_ids(self, bank: str, ids: Sequence[str]) -> list[StoredMemory]:
         """Return those of the memories that exist, in the order of storing."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from memorybank.memory import Memory, State
+from memorybank.memory import Memory, State, fingerprint
 
 __all__ = [
     "BankState",
@@ -48,6 +48,11 @@ class BankState:
     next_number: int
     capacity: int | None
     created: datetime
+
+    @property
+    def version(self) -> str:
+        """Changes with the bank's settings; another bank of the same name has another one."""
+        return fingerprint(self.incarnation, self.capacity)
 
 
 @dataclass(frozen=True, slots=True)

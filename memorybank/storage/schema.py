@@ -1,4 +1,4 @@
-"""The tables. Every key begins with the bank, so that a bank's rows lie together and can be distributed by it.
+"""The tables. Every key of a bank's rows begins with the bank, so that they lie together and distribute by it.
 
 What is written where, as other programs may rely on it:
 
@@ -9,6 +9,8 @@ What is written where, as other programs may rely on it:
 * `banks.revision` grows with every write; `memories.revision` is the bank's revision when the text, the vector or the
   state last changed, `deletions.revision` when the row went. So an index that has seen revision r catches up by what
   is greater than r.
+* `api_keys.secret_hash`: SHA-256 of the secret, in hexadecimal; the secret itself is nowhere. The table belongs to no
+  bank and is small: with Citus, a reference table.
 * `incarnation`: made anew with the bank, so that an index of a deleted bank is not taken for one of its namesake.
 """
 
@@ -30,9 +32,9 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-__all__ = ["HEAD", "VERSION_TABLE", "banks", "deletions", "memories", "metadata", "version"]
+__all__ = ["HEAD", "VERSION_TABLE", "api_keys", "banks", "deletions", "memories", "metadata", "version"]
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration in `migrations/versions`; numbers have four digits and follow one another."""
 VERSION_TABLE = "memorybank_schema"
 
@@ -88,6 +90,19 @@ deletions = Table(
     PrimaryKeyConstraint("bank", "ordinal", name="pk_deletions"),
     ForeignKeyConstraint(["bank"], ["banks.bank"], name="fk_deletions_bank", ondelete="CASCADE"),
     Index("ix_deletions_revision", "bank", "revision"),
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", String(16), nullable=False),
+    Column("label", String(200), nullable=False),
+    Column("namespace", String(64), nullable=False),
+    Column("access", String(8), nullable=False),
+    Column("secret_hash", String(64), nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("revoked", String(40), nullable=True),
+    PrimaryKeyConstraint("id", name="pk_api_keys"),
 )
 
 version = Table(

@@ -8,12 +8,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from sqlalchemy import URL, Connection, Engine, make_url
+from sqlalchemy import URL, Connection, Engine, make_url, select
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from memorybank.errors import InvalidInputError, StorageError
 from memorybank.forking import renew_after_fork
 from memorybank.storage import sqlite
+from memorybank.storage.keys import KeyTable
 from memorybank.storage.reading import Reader
 from memorybank.storage.schema import HEAD
 from memorybank.storage.upgrading import current_version, prepare
@@ -118,6 +119,23 @@ class Store:
         """Begin a transaction that changes it; on disk when the block ends, undone when it raises."""
         with self._writing() as connection:
             yield Writer(connection)
+
+    @contextmanager
+    def read_keys(self) -> Iterator[KeyTable]:
+        """Begin a transaction that sees the API keys of one moment."""
+        with self._reading() as connection:
+            yield KeyTable(connection)
+
+    @contextmanager
+    def write_keys(self) -> Iterator[KeyTable]:
+        """Begin a transaction that changes API keys."""
+        with self._writing() as connection:
+            yield KeyTable(connection)
+
+    def ping(self) -> None:
+        """Ask the database anything at all; raise `StorageError` if it does not answer."""
+        with self._reading() as connection:
+            connection.execute(select(1))
 
     def integrity(self) -> list[str]:
         """Return what the database's own check finds wrong; nothing when it is sound."""

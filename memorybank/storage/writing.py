@@ -28,6 +28,7 @@ _UPDATE = (
     .values({column.name: bindparam(column.name) for column in memories.c if column.name not in _KEY_COLUMNS})
 )
 _DELETE = delete(memories).where(memories.c.bank == bindparam("of_bank"), memories.c.ordinal.in_(_KEYS))
+_DROP = tuple(delete(table).where(table.c.bank == bindparam("of_bank")) for table in (deletions, memories, banks))
 _USE = (
     update(memories)
     .where(memories.c.bank == bindparam("of_bank"), memories.c.id.in_(_KEYS))
@@ -51,6 +52,11 @@ class Writer(Reader):
         """Store a bank's changed row."""
         values = bank_columns(state)
         self._connection.execute(_UPDATE_BANK, {"of_bank": values.pop("bank"), **values})
+
+    def delete_bank(self, bank: str) -> None:
+        """Delete a bank with all that is in it."""
+        for statement in _DROP:
+            self._connection.execute(statement, {"of_bank": bank})
 
     def insert(self, bank: str, rows: Sequence[StoredMemory]) -> None:
         """Store new memories."""
