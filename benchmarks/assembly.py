@@ -87,7 +87,9 @@ class StubBank:
         ]
         return cls(tuple(ranking))
 
-    def search(self, query: str, *, limit: int = 10, pinned_first: bool = False) -> Sequence[Recalled]:
+    def search(
+        self, query: str, *, limit: int = 10, pinned_first: bool = False, retellings: bool = False
+    ) -> Sequence[Recalled]:
         """Return the first `limit` of the ranking."""
         return self.ranking[:limit]
 
