@@ -1,7 +1,7 @@
 """Load on a service of this machine: a server process, and clients that cost little beside it.
 
-Only loopback, only for a number of seconds. The clients are one thread of asyncio with connections of its own, and speak
-just as much HTTP/1.1 as is needed: a client library takes longer for a call than the server.
+Only loopback, only for a number of seconds. The clients are one thread of asyncio with connections of its own, and
+speak just as much HTTP/1.1 as is needed: a client library takes longer for a call than the server.
 """
 
 from __future__ import annotations

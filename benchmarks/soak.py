@@ -68,12 +68,8 @@ def measure(parameters: Parameters = FULL, progress: Progress = silent) -> Recor
     recorder.values("calls", [calls], "calls", minute="all")
     recorder.values("calls answered 5xx or not at all", [failed], "calls", minute="all")
     third = len(resident) // 3 or 1
-    recorder.values(
-        "growth from the second third to the last",
-        [_mean(resident[-third:]) / _mean(resident[third : 2 * third])],
-        "times",
-        minute="all",
-    )
+    growth = _mean(resident[-third:]) / _mean(resident[third : 2 * third])
+    recorder.values("growth from the second third to the last", [growth], "times", minute="all")
     recorder.target("memory is flat: grows less than 1.05 times", 1.05, "growth from the second third to the last")
     recorder.target("no call fails", 1.0, "calls answered 5xx or not at all")
     return recorder
@@ -98,17 +94,17 @@ class _Mix:
         choice = self._dice.random()
         if choice < 0.5:
             return "POST", f"{bank}/search", {"query": self._writer.text(15), "limit": 10}
-        if choice < 0.7:
-            ids = [f"s{self._number}-{client}-{call}-{n}" for n in range(3)]
-            self._added += [(bank, id_) for id_ in ids]
-            return "POST", f"{bank}/memories", {"memories": [{"id": id_, "text": self._writer.text(30)} for id_ in ids]}
-        if choice < 0.8:
+        if choice < 0.65:
+            id_ = f"s{self._number}-{client}-{call}"
+            self._added.append((bank, id_))
+            return "POST", f"{bank}/memories", {"memories": [{"id": id_, "text": self._writer.text(30)}]}
+        if choice < 0.75:
             return "PATCH", f"{bank}/memories/m{self._dice.randint(1, 10)}", {"text": self._writer.text(30)}
-        if choice < 0.85:
-            return "GET", f"{bank}/memories?limit=50", None
-        if choice < 0.87:
+        if choice < 0.77:
             return "PATCH", f"{bank}/memories/m1", {"pinned": self._dice.random() < 0.5}
-        if len(self._added) > 3:
+        if choice < 0.82:
+            return "GET", f"{bank}/memories?limit=50", None
+        if len(self._added) > 8:  # the newest may not have been answered yet
             where, id_ = self._added.pop(0)
             return "DELETE", f"{where}/memories/{id_}", None
         return "GET", bank, None
