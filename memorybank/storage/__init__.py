@@ -1,8 +1,8 @@
 """The database of memory banks: what is in it is the truth, everything else is rebuilt from it (SPEC.md section 9).
 
-Reading order: `schema.py` (tables and the byte format of vectors), `rows.py` (rows to values and back), `reading.py`
-and `writing.py` (all statements), `sqlite.py` (the only place that knows SQLite), `upgrading.py` (versions),
-`store.py` (transactions).
+Reading order: `schema.py` with `column_types.py` (tables and the byte format of vectors), `rows.py` (rows to values and
+back), `reading.py` and `writing.py` (all statements), `dialects.py` (what an engine has to offer) with `sqlite.py` and
+`postgresql.py`, `upgrading.py` (versions), `store.py` (transactions). `citus.py` is for PostgreSQL on many machines.
 
 SQLAlchemy takes a third of a second to import, so nothing imports this package before a bank is opened.
 """
