@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memorybank.search.live_index import LiveIndex
     from memorybank.storage import BankState, Reader, Store, StoredMemory
 
-__all__ = ["check"]
+__all__ = ["check", "wrong_rows"]
 
 PAGE = 5_000
 
@@ -40,12 +40,14 @@ def check(store: Store, live: LiveIndex, bank: str) -> CheckReport:
                 problems.append(f"the index holds {indexed} vectors, the database {active} active memories")
     except StorageError as error:
         with store.read() as reader:
-            state = reader.bank(bank)
-            damaged = (
-                [] if state is None else [line for page in _pages(reader, bank) for line in _wrong_rows(page, state)]
-            )
-        problems += damaged or [str(error)]
+            problems += wrong_rows(reader, bank) or [str(error)]
     return CheckReport(bank, rows, indexed, tuple(problems))
+
+
+def wrong_rows(reader: Reader, bank: str) -> list[str]:
+    """Return what is wrong with a bank's rows in themselves, whatever its index holds."""
+    state = reader.bank(bank)
+    return [] if state is None else [line for page in _pages(reader, bank) for line in _wrong_rows(page, state)]
 
 
 def _pages(reader: Reader, bank: str) -> Iterator[list[StoredMemory]]:

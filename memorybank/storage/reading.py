@@ -70,6 +70,11 @@ class Reader:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
+    @property
+    def connection(self) -> Connection:
+        """The transaction itself, for what goes beyond single banks (`memorybank.moving`)."""
+        return self._connection
+
     def bank(self, bank: str) -> BankState | None:
         """Return the bank's row, None if nothing was ever written to it."""
         row = self._connection.execute(_STATE, {"of_bank": bank}).first()
