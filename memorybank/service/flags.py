@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import NamedTuple
 
-__all__ = ["FLAGS", "Flag", "add_flags", "given_settings"]
+__all__ = ["FLAGS", "SERVICE_FLAGS", "SETTINGS", "Flag", "add_flags", "given_settings"]
 
 
 class Flag(NamedTuple):
@@ -45,8 +45,17 @@ FLAGS: dict[str, Flag] = {
 }
 
 
+OF_CONTEXT = ("context_body_bytes", "tokenizers")
+"""Those that mean something to `assembler serve` alone."""
+
+SERVICE_FLAGS = tuple(name for name in FLAGS if name not in OF_CONTEXT)
+"""Those of `memorybank serve`."""
+
+SETTINGS = "Each can also be given in the environment, as MEMORYBANK_PORT=8080; a flag goes before that."
+
+
 def add_flags(parser: argparse.ArgumentParser, names: tuple[str, ...] = tuple(FLAGS)) -> None:
-    """Give a parser the flags. What is not given stays out of the result."""
+    """Give a parser these flags. What is not given stays out of the result."""
     for name in names:
         flag = FLAGS[name]
         parser.add_argument(
