@@ -19,7 +19,9 @@ __all__ = ["EmptyBank", "bank_of"]
 class EmptyBank:
     """A bank without memories, for a document that has none: the bank is on, and no library is loaded for it."""
 
-    def search(self, query: str, *, limit: int = 10, pinned_first: bool = False) -> tuple[Recalled, ...]:
+    def search(
+        self, query: str, *, limit: int = 10, pinned_first: bool = False, retellings: bool = False
+    ) -> tuple[Recalled, ...]:
         """Return nothing."""
         return ()
 

@@ -148,7 +148,7 @@ class _Dynamic:
         self._settings = settings
         self.cards = StoryCards(matches, blocks)
         self.history = History(adventure, blocks, anchor=anchor, anchor_step=settings.anchor_step)
-        self.memories = Memories(adventure.actions, blocks)
+        self.memories = Memories(adventure.actions, blocks, near_duplicate=settings.near_duplicate)
 
     def pack(self, left: int, shares: Shares) -> None:
         """Steps 1 to 4 of SPEC.md section 4; once more if history's anchor no longer fits and has to move on."""
@@ -169,7 +169,8 @@ class _Dynamic:
     def _recall(self, room: int) -> None:
         if self._bank is not None and self._last_action is not None:
             query, limit = self._last_action.text, self._settings.candidates(room)
-            self.memories.offer(self._bank.search(query, limit=limit, pinned_first=True))
+            retellings = self._settings.near_duplicate is not None
+            self.memories.offer(self._bank.search(query, limit=limit, pinned_first=True, retellings=retellings))
 
     def take_more(self, room: int) -> bool:
         """Take in what fits into room that the exact count has found; whether anything did."""

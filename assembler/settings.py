@@ -31,6 +31,8 @@ class Settings:
         anchor_step: tokens by which History's beginning moves on at least, in the cache-friendly layout.
         memory_candidates: how many memories, best first, are considered; None for 100, or one for every ten tokens
             of room if that is more.
+        near_duplicate: cosine of two memories from which on they tell the same event and only one of them goes in;
+            0.9 to 1, or None to let all of them in.
         list_unmatched: whether the report lists the cards that did not match with what they wait for.
 
     Raises:
@@ -45,6 +47,7 @@ class Settings:
     memory_bank_percent: int = 25
     anchor_step: int = 512
     memory_candidates: int | None = None
+    near_duplicate: float | None = 0.95
     list_unmatched: bool = False
 
     def __post_init__(self) -> None:
@@ -55,6 +58,8 @@ class Settings:
         self._check("anchor_step", 1, MOST_TOKENS)
         if self.memory_candidates is not None:
             self._check("memory_candidates", 1, 10_000)
+        if self.near_duplicate is not None:
+            self._check_cosine(self.near_duplicate)
         if self.story_cards_percent + self.memory_bank_percent > 100:
             raise SettingsError(
                 f"story_cards_percent ({self.story_cards_percent}) and memory_bank_percent "
@@ -73,6 +78,10 @@ class Settings:
             raise SettingsError(f"{name}: expected an integer from {least} to {most}, got {value!r}")
         if not least <= value <= most:
             raise SettingsError(f"{name}: {value} is out of range; use {least} to {most}")
+
+    def _check_cosine(self, value: object) -> None:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.9 <= value <= 1:
+            raise SettingsError(f"near_duplicate: expected a number from 0.9 to 1, or None, got {value!r}")
 
     def candidates(self, room: int) -> int:
         """Return how many memories to ask the bank for, given the tokens that there are for them."""

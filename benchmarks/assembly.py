@@ -87,7 +87,9 @@ class StubBank:
         ]
         return cls(tuple(ranking))
 
-    def search(self, query: str, *, limit: int = 10, pinned_first: bool = False) -> Sequence[Recalled]:
+    def search(
+        self, query: str, *, limit: int = 10, pinned_first: bool = False, retellings: bool = False
+    ) -> Sequence[Recalled]:
         """Return the first `limit` of the ranking."""
         return self.ranking[:limit]
 
@@ -108,6 +110,8 @@ def measure(parameters: Parameters = FULL, progress: Progress = silent) -> Recor
         _contexts(recorder, parameters, campaign, banks, log="real campaign")
     else:
         recorder.note(f"The real campaign was not measured: there is no file {REAL.name} beside this repository.")
+    progress("all lengths in turn")
+    _lengths_in_turn(recorder, parameters, stories)
     for length, story in stories.items():
         progress(f"games that grow from {length:,} actions")
         _games(recorder, parameters, story)
@@ -185,6 +189,26 @@ def _context(
     recorder.values("tokens in the context", [context.tokens], "tokens", **factors)
 
 
+def _lengths_in_turn(recorder: Recorder, parameters: Parameters, stories: Mapping[int, Adventure]) -> None:
+    """Time the same context of every length in turn: what the machine does meanwhile meets all of them alike."""
+    for tokenizer in parameters.tokenizers:
+        settings = Settings(context_size=parameters.turn_context, tokenizer=tokenizer)
+        for name in ("off", f"{parameters.memories:,} memories"):
+            timers = {length: Timer() for length in stories}
+            works = {
+                length: partial(assemble, story, StubBank.of(story.memories) if name != "off" else None, settings)
+                for length, story in stories.items()
+            }
+            for work in works.values():
+                work()
+            for _ in range(2 * parameters.repeat):
+                for length, work in works.items():
+                    timers[length].time(work)
+            for length, timer in timers.items():
+                factors = {"tokenizer": tokenizer, "context": parameters.turn_context, "bank": name}
+                recorder.times("assemble, lengths in turn", timer, **factors, actions=length)
+
+
 def _games(recorder: Recorder, parameters: Parameters, story: Adventure) -> None:
     for tokenizer in parameters.tokenizers:
         for bank in (None, StubBank.of(story.memories)):
@@ -234,4 +258,4 @@ def _targets(recorder: Recorder, parameters: Parameters) -> None:
         lengths = parameters.log_lengths
         text = f"flat from {lengths[1]:,} to {lengths[-1]:,} actions: grows less than 1.25 times"
         # The shortest log does not fill the context.
-        recorder.flat(text, 1.25, "assemble", since=lengths[1], log="synthetic", context=8_192)
+        recorder.flat(text, 1.25, "assemble, lengths in turn", since=lengths[1], context=parameters.turn_context)

@@ -92,9 +92,12 @@ class Recalled:
         similarity: cosine of its vector and the query's, from -1 to 1.
         rank: 1 for the best of the ranking.
         parts: the parts of the score by name, if they were asked for.
+        retold_by: other results that tell nearly the same and are newer, or pinned, with the cosine of the two, the
+            nearest first; if that was asked for.
     """
 
     memory: Memory
     similarity: float
     rank: int
     parts: Mapping[str, float] | None = None
+    retold_by: tuple[tuple[str, float], ...] = ()

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from assembler.action_log import ActionLog
 from assembler.blocks import BlockMaker
 from assembler.dynamic.headed import HeadedSection
+from assembler.dynamic.retellings import newest_tellings
 from assembler.report import Line
 from memorybank.memory import Memory, Recalled
 
@@ -22,23 +23,33 @@ __all__ = ["Bank", "Memories"]
 class Bank(Protocol):
     """What the assembler needs of a memory bank; `memorybank.MemoryBank` is one."""
 
-    def search(self, query: str, *, limit: int = ..., pinned_first: bool = ...) -> Sequence[Recalled]:
-        """Return memories by relevance to `query`, best first, the pinned ones before all others."""
+    def search(
+        self, query: str, *, limit: int = ..., pinned_first: bool = ..., retellings: bool = ...
+    ) -> Sequence[Recalled]:
+        """Return memories by relevance to `query`, best first, the pinned ones before all others.
+
+        With `retellings`, each says which others of the answer tell the same: see `Recalled.retold_by`.
+        """
         ...
 
 
 class Memories(HeadedSection):
     """The section `memory_bank`: memories are whole or absent; in the context they stand in story order."""
 
-    def __init__(self, log: ActionLog, blocks: BlockMaker) -> None:
+    def __init__(self, log: ActionLog, blocks: BlockMaker, *, near_duplicate: float | None = None) -> None:
         super().__init__("memory_bank", blocks)
+        self._near_duplicate = near_duplicate
         self._log = log
         self._blocks = blocks
         self._recalled: Sequence[Recalled] = ()
+        self._retold_by: dict[str, tuple[str, float]] = {}
+        self._told: dict[str, str] = {}  # by the newest telling of an event: the telling that stands in the context
 
     def offer(self, recalled: Sequence[Recalled]) -> None:
         """Offer the memories that the bank has recalled, best first."""
         self._recalled = recalled
+        self._retold_by = newest_tellings(recalled, self._near_duplicate)
+        self._told.clear()
         self.items.clear()
         for rank, result in enumerate(recalled, start=1):
             block = self._blocks(result.memory.text)
@@ -55,16 +66,43 @@ class Memories(HeadedSection):
             in_context: ids of the actions that stand in the context already.
         """
         used = 0
-        for line, result in zip(self.items, self._recalled, strict=True):
+        offered = list(zip(self.items, self._recalled, strict=True))
+        by_id = {line.item: (line, result) for line, result in offered} if self._retold_by else {}
+        for line, result in offered:
             if line.verdict == "kept":
                 continue
-            if not line.block:
-                line.drop("the text is empty")
-            elif self._is_redundant(result.memory, in_context):
-                line.drop("already in history")
+            newest, cosine = self._retold_by.get(line.item, (line.item, 0.0))
+            if newest != line.item:  # it takes the place of the better ranked one, if there is room for it
+                used += self._offer(*by_id[newest], room - used, in_context)
+            told = self._told.get(newest)
+            if told is None or told == line.item:
+                used += self._offer(line, result, room - used, in_context)
             else:
-                used += self.take(line, room - used)
+                where = "which is in" if by_id[told][0].verdict == "kept" else "which history tells already"
+                line.drop(f"tells the same as {told}, {where} (cosine {cosine or self._retold_by[told][1]:.2f})")
         return used
+
+    def _offer(self, line: Line, result: Recalled, room: int, in_context: Collection[str]) -> int:
+        """Take a memory in if there is no reason not to; return the tokens that it took."""
+        used, is_told = 0, False
+        if line.verdict == "kept":
+            return 0
+        if not line.block:
+            line.drop("the text is empty")
+        elif self._is_redundant(result.memory, in_context):
+            line.drop("already in history")
+            is_told = True
+        else:
+            used = self.take(line, room)
+            is_told = used > 0
+        if is_told:
+            self._told[self._retold_by.get(line.item, (line.item, 0.0))[0]] = line.item
+        return used
+
+    def reset(self) -> None:
+        """Leave everything out, to be packed again."""
+        super().reset()
+        self._told.clear()
 
     def _is_redundant(self, memory: Memory, in_context: Collection[str]) -> bool:
         """Whether all source actions that have a text stand in the context; there must be one."""

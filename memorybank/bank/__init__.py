@@ -134,6 +134,7 @@ class MemoryBank(BankEdits):
         ranking: str = "semantic",
         pinned_first: bool = False,
         explain: bool = False,
+        retellings: bool = False,
     ) -> Results:
         """Return the active memories that are nearest to a query, best first (SPEC.md sections 4 and 9).
 
@@ -149,6 +150,7 @@ class MemoryBank(BankEdits):
             ranking: `semantic`, the cosine of the embeddings.
             pinned_first: put all pinned memories before the others, however similar they are.
             explain: give the parts of each score by name.
+            retellings: say of each result which others of the answer tell nearly the same and are newer, or pinned.
 
         Returns:
             At most `limit` results; `rank` is the place in the whole ranking, so ranks passed over are missing.
@@ -168,6 +170,7 @@ class MemoryBank(BankEdits):
             min_similarity=None if min_similarity is None else inputs.checked_similarity(min_similarity),
             pinned_first=inputs.checked_flag(pinned_first, what="pinned_first"),
             explain=inputs.checked_flag(explain, what="explain"),
+            retellings=inputs.checked_flag(retellings, what="retellings"),
         )
         budget = None if max_tokens is None else inputs.checked_tokens(max_tokens)
         text = clean(query)[: inputs.MAX_TEXT]

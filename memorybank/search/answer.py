@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memorybank.errors import InvalidInputError
-from memorybank.memory import Memory, Recalled
-from memorybank.search.ranking import Candidate, Ranked, fill, rank
+from memorybank.memory import Recalled
+from memorybank.search.ranking import Candidate, fill, rank
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from memorybank.bank.model import ModelInUse
     from memorybank.search.live_index import LiveIndex
-    from memorybank.storage import BankState
+    from memorybank.storage import BankState, StoredMemory
 
 __all__ = ["Question", "answer"]
 
@@ -36,6 +36,7 @@ class Question:
     min_similarity: float | None
     pinned_first: bool
     explain: bool
+    retellings: bool = False
 
 
 def answer(
@@ -74,19 +75,29 @@ def _ranked(
     live: LiveIndex, query: NDArray[np.float32], guard: Callable[[BankState], None], question: Question, k: int
 ) -> list[Recalled]:
     found = live.search(query, k, guard=guard, with_pinned=question.pinned_first)
-    memories = {row.ordinal: row.memory for row, _ in found}
+    rows = {row.ordinal: row for row, _ in found}
     ranked = rank(
         (Candidate(row.ordinal, similarity, row.memory.pinned) for row, similarity in found),
         ranking=question.ranking,
         min_similarity=question.min_similarity,
         pinned_first=question.pinned_first,
     )
-    return [_recalled(memories, one, place, question) for place, one in enumerate(ranked[:k], 1)]
+    best = ranked[:k]
+    stored = [rows[one.candidate.ordinal] for one in best]
+    retold = _retold(stored, len(query)) if question.retellings and best else [()] * len(best)
+    return [
+        Recalled(row.memory, one.candidate.similarity, place, dict(one.parts) if question.explain else None, newer)
+        for place, (row, one, newer) in enumerate(zip(stored, best, retold, strict=True), 1)
+    ]
 
 
-def _recalled(memories: dict[int, Memory], one: Ranked, place: int, question: Question) -> Recalled:
-    parts = dict(one.parts) if question.explain else None
-    return Recalled(memories[one.candidate.ordinal], one.candidate.similarity, place, parts)
+def _retold(stored: Sequence[StoredMemory], dimensions: int) -> list[tuple[tuple[str, float], ...]]:
+    from memorybank.search.duplicates import retellings
+    from memorybank.search.vectors import to_matrix
+
+    vectors = to_matrix([row.vector for row in stored], len(stored), dimensions)
+    found = retellings(vectors, [(row.memory.pinned, row.ordinal) for row in stored])
+    return [tuple((stored[place].memory.id, cosine) for place, cosine in each) for each in found]
 
 
 def _default_counter() -> Callable[[str], int]:

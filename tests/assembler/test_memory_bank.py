@@ -150,7 +150,9 @@ class Watched:
     inner: RankedBank
     queries: list[str]
 
-    def search(self, query: str, *, limit: int = 10, pinned_first: bool = False) -> list[Recalled]:
+    def search(
+        self, query: str, *, limit: int = 10, pinned_first: bool = False, retellings: bool = False
+    ) -> list[Recalled]:
         self.queries.append(query)
         return self.inner.search(query, limit=limit, pinned_first=pinned_first)
 

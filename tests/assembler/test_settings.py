@@ -19,6 +19,7 @@ def test_the_defaults_are_those_of_the_specification():
         "memory_bank_percent": 25,
         "anchor_step": 512,
         "memory_candidates": None,
+        "near_duplicate": 0.95,
         "list_unmatched": False,
     }
     with pytest.raises(dataclasses.FrozenInstanceError):

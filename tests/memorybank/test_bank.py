@@ -293,7 +293,16 @@ class TestChanges:
     def test_edit_many(self, filled: MemoryBank) -> None:
         filled.edit_many([{"id": "m1", "text": "x"}, {"id": "m2", "pinned": True}, {"id": "m1", "text": "y"}])
         assert [one.text for one in filled.list()] == ["y", "A wolf howls.", "Rain falls."]
-        for bad in ([{"text": "x"}], [{"id": "m1", "state": "active"}], [{"id": "m1", "text": ""}], "m1", [3]):
+        assert filled.edit_many([{"id": "m3", "state": "forgotten"}])[0].state == "forgotten"
+        assert filled.search("rain falls", min_similarity=0.9) == []
+        wrong = (
+            {"text": "x"},
+            {"id": "m1", "state": "asleep"},
+            {"id": "m1", "ordinal": 9},
+            {"id": "m1", "text": ""},
+            3,
+        )
+        for bad in (*([one] for one in wrong), "m1"):
             with pytest.raises(InvalidInputError):
                 filled.edit_many(bad)  # type: ignore[arg-type]
         assert filled.edit_many([]) == []

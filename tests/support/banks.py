@@ -33,6 +33,8 @@ class RankedBank:
             )
         )
 
-    def search(self, query: str, *, limit: int = 10, pinned_first: bool = False) -> list[Recalled]:
+    def search(
+        self, query: str, *, limit: int = 10, pinned_first: bool = False, retellings: bool = False
+    ) -> list[Recalled]:
         ranked = sorted(self.memories, key=lambda memory: not memory.pinned) if pinned_first else self.memories
         return [Recalled(memory, 1 - rank / 1000, rank) for rank, memory in enumerate(ranked[:limit], start=1)]
