@@ -16,10 +16,12 @@ What differs from `memorybank.MemoryBank`:
 * More than 1,000 memories at once, or 4 MiB of them, go in several requests. Each is all or none, the whole is not;
   `progress` is called after each. What needs no bank to be checked is checked for all before the first is sent.
 * `delete` takes `if_match` with one id only.
-* `search` with `count_tokens` fetches the best 1,000 and fills the budget here. Without it the service counts the
-  tokens of o200k_base.
-* `Memory.ordinal` is 0: of memories made at the same time, the one stored first cannot be told.
-* A bank's name has at most 128 characters and no slash.
+* `search` has a `limit` of at most 1,000. With `count_tokens` it fetches the best 1,000 and fills the budget here;
+  without, the service counts the tokens of o200k_base.
+* An item of `edit_many` that changes nothing is refused.
+* `Memory.ordinal` is 0 where the service does not tell it; memories made in one call then have no order among them.
+* A bank's name has at most 128 characters and no slash. `get`, and what takes `if_match`, cannot name a memory whose id
+  is `.` or `..`. The cursor of a page is another text.
 * Beside the bank's own errors there are those of `memorybank.client.errors`.
 
 Requests are repeated, with growing pauses, when the service is busy, out of reach or does not answer: those that do no

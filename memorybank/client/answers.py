@@ -29,7 +29,7 @@ def read(answer: Answer, reader: Callable[[Any], T]) -> T:
 
 
 def memory(value: Any) -> Memory:
-    """Return a memory. Over HTTP it has no ordinal; 0 stands for it."""
+    """Return a memory; its ordinal is 0 where the service does not tell it."""
     return Memory(
         id=_text(value["id"]),
         text=_text(value["text"]),
@@ -41,6 +41,7 @@ def memory(value: Any) -> Memory:
         created=datetime.fromisoformat(value["created"]),
         last_used=None if value["last_used"] is None else datetime.fromisoformat(value["last_used"]),
         use_count=int(value["use_count"]),
+        ordinal=int(value.get("ordinal", 0)),
     )
 
 
@@ -58,7 +59,13 @@ def page(value: Any) -> Page:
 def results(value: Any) -> list[Recalled]:
     """Return the results of a search."""
     return [
-        Recalled(memory(one["memory"]), float(one["similarity"]), int(one["rank"]), one.get("parts"))
+        Recalled(
+            memory=memory(one["memory"]),
+            similarity=float(one["similarity"]),
+            rank=int(one["rank"]),
+            parts=one.get("parts"),
+            retold_by=tuple((_text(other["id"]), float(other["cosine"])) for other in one.get("retold_by", ())),
+        )
         for one in value["results"]
     ]
 

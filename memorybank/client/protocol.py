@@ -17,7 +17,7 @@ from memorybank.bank.reads import Memories, not_found
 from memorybank.client import answers
 from memorybank.client.exchange import Patience, Steps, exchange
 from memorybank.client.wire import Answer, Request
-from memorybank.errors import BankNotFoundError, InvalidInputError
+from memorybank.errors import BankNotFoundError, InvalidInputError, PreconditionError
 from memorybank.memory import Memory, Progress, Recalled, State
 from memorybank.search.answer import LAST_POOL, Costs
 from memorybank.search.ranking import checked_ranking, fill
@@ -26,7 +26,7 @@ from memorybank.text import clean
 __all__ = ["MAX_BATCH", "MAX_NAME", "Protocol"]
 
 MAX_BATCH = 1_000
-"""Memories in one request."""
+"""Memories in one request, and results of one search."""
 MAX_BATCH_BYTES = 4 << 20
 """Bytes of JSON in one request, unless one memory alone has more; a service takes 8 MiB if nobody has set less."""
 MAX_NAME = 128
@@ -68,6 +68,8 @@ class Protocol:
         versions = inputs.checked_versions(if_match)
         item = {"id": id_} | {name: value for name, value in changes.items() if value is not None}
         edit = _edit(item, "edit")
+        if len(edit) == 1:
+            return (yield from self._unchanged(id_, versions))
         if versions is None:
             [memory] = yield from self._edit([edit])
             return memory
@@ -140,7 +142,7 @@ class Protocol:
     def page(self, state: State | None, limit: int, cursor: str | None) -> Steps[Page]:
         """See `MemoryBank.page`."""
         query: dict[str, str] = {} if state is None else {"state": inputs.checked_state(state)}
-        query |= {} if cursor is None else {"cursor": str(inputs.checked_cursor(cursor))}
+        query |= {} if cursor is None else {"cursor": _checked_cursor(cursor)}
         left = inputs.checked_limit(limit)
         found: Memories = []
         while True:
@@ -182,7 +184,7 @@ class Protocol:
         if budget is not None and count_tokens is None:
             question["max_tokens"] = budget
         elif budget is not None:
-            question["limit"] = max(LAST_POOL, limit or 0)
+            question["limit"] = LAST_POOL
         request = Request("POST", f"{self._place}/search", question)
         found = answers.read((yield from self._exchange(request)), answers.results)
         if budget is None or count_tokens is None:
@@ -198,6 +200,13 @@ class Protocol:
         request = Request("PATCH", f"{self._place}/memories", {"memories": edits})
         answer = yield from self._about([edit["id"] for edit in edits], request)
         return answers.read(answer, answers.memories)
+
+    def _unchanged(self, id_: str, versions: Collection[str] | None) -> Steps[Memory]:
+        """Return a memory that is to be changed in nothing, which the service would refuse."""
+        memory = yield from self.get(id_)
+        if versions is not None and memory.version not in versions:
+            raise PreconditionError(f"memory {id_!r} of bank {self.bank!r} has version {memory.version} by now")
+        return memory
 
     def _in_batches(
         self,
@@ -238,14 +247,16 @@ def _question(query: str, how: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(query, str):
         raise InvalidInputError(f"query must be a string, not {type(query).__name__}")
     checks: dict[str, Callable[[Any], Any]] = {
-        "limit": inputs.checked_limit,
+        "limit": lambda value: inputs.checked_limit(value, most=MAX_BATCH),
         "ranking": checked_ranking,
         "min_similarity": inputs.checked_similarity,
         "pinned_first": lambda value: inputs.checked_flag(value, what="pinned_first"),
         "explain": lambda value: inputs.checked_flag(value, what="explain"),
+        "retellings": lambda value: inputs.checked_flag(value, what="retellings"),
     }
     given = {name: check(how[name]) for name, check in checks.items() if how[name] is not None}
-    return {"query": clean(query)[: inputs.MAX_TEXT], **given}
+    asked = {name: value for name, value in given.items() if value is not False}
+    return {"query": clean(query)[: inputs.MAX_TEXT], **asked}
 
 
 def _new(item: Any, what: str) -> dict[str, Any]:
@@ -283,10 +294,17 @@ def _segment(name: str) -> str:
     return quote(name, safe="").replace(".", "%2E") if name in (".", "..") else quote(name, safe="")
 
 
+def _checked_cursor(cursor: object) -> str:
+    if not isinstance(cursor, str):
+        raise InvalidInputError(f"cursor must be one that a page came with, not {cursor!r}")
+    return cursor
+
+
 def _checked_name(bank: str) -> str:
     name = inputs.checked_id(bank, what="the bank's name")
-    if len(name) > MAX_NAME or "/" in name:
+    if len(name) > MAX_NAME or "/" in name or name in (".", ".."):
         raise InvalidInputError(
-            f"the bank's name {name!r} is not one for a service: it must have 1 to {MAX_NAME} characters and no slash"
+            f"the bank's name {name!r} is not one for a service: it must have 1 to {MAX_NAME} characters and no slash, "
+            "and be more than one or two dots"
         )
     return name

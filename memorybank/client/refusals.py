@@ -145,8 +145,9 @@ def _problem(answer: Answer) -> tuple[str | None, str]:
     type_ = value.get("type") if isinstance(value, dict) else None
     if not isinstance(type_, str) or not type_.startswith(PROBLEM):
         return None, "no more is said"
-    said = value.get("detail") or value.get("title") or type_
-    return type_.removeprefix(PROBLEM), "; ".join([str(said), *_fields(value.get("errors"))])
+    said = str(value.get("detail") or value.get("title") or type_)
+    more = (one for one in _fields(value.get("errors")) if one not in said)
+    return type_.removeprefix(PROBLEM), "; ".join([said, *more])
 
 
 def _fields(errors: Any) -> list[str]:

@@ -153,10 +153,11 @@ class RemoteBank(Connection):
         ranking: str = "semantic",
         pinned_first: bool = False,
         explain: bool = False,
+        retellings: bool = False,
     ) -> Results:
         """Return the active memories that are nearest to a query, best first."""
         how = {"limit": limit, "min_similarity": min_similarity, "ranking": ranking}
-        how |= {"pinned_first": pinned_first, "explain": explain}
+        how |= {"pinned_first": pinned_first, "explain": explain, "retellings": retellings}
         return self._run(self._calls.search(query, max_tokens=max_tokens, count_tokens=count_tokens, **how))
 
     def _run(self, steps: Steps[T]) -> T:

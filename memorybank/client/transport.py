@@ -24,7 +24,7 @@ __all__ = ["AsyncTransport", "Transport", "checked_key", "checked_url"]
 
 CONNECT_SECONDS = 10.0
 """How long making a connection may take."""
-IDLE_SECONDS = 3.0
+IDLE_SECONDS = 30.0
 """After which an unused connection is closed: before the server does it, while something is on its way."""
 CONNECTIONS = 100
 """At one time; further calls wait their turn."""
@@ -145,12 +145,13 @@ def _options(httpx: Any, key: str | None) -> dict[str, Any]:
 
 def _arguments(httpx: Any, url: str, request: Request, seconds: float) -> dict[str, Any]:
     content = request.content()
-    kind = {} if content is None else {"Content-Type": "application/json"}
+    headers = {} if content is None else {"Content-Type": "application/json"}
+    headers["X-Deadline-Ms"] = str(max(1, int(seconds * 1000)))  # nobody needs to work on it any longer
     return {
         "method": request.method,
         "url": url + request.target,
         "content": content,
-        "headers": {**kind, **request.conditions},
+        "headers": {**headers, **request.conditions},
         "timeout": httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
     }
 

@@ -28,19 +28,21 @@ BANK = {
     "created": "2026-01-01T00:00:00Z",
     "version": "0123456789abcdef",
 }
-NAMES = ["a b", "%41", "a?b#c", "..", ".", "a+b", "ümläut 門", "a%2Fb", "a&b=c;d", "~!@$'()*,:"]
+NAMES = ["a b", "%41", "a?b#c", "...", "a+b", "ümläut 門", "a%2Fb", "a&b=c;d", "~!@$'()*,:"]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_are_one_part_of_the_path(connect: Callable[..., RemoteBank], service: FakeService, name: str) -> None:
-    service.will(ok(MEMORY), ok(MEMORY))
+    service.will(ok(MEMORY), ok(MEMORY), ok(MEMORY))
     connect(name).get(name)
     connect(name).get("a/b")
+    connect(name).get("..")
     target = service.asked[0].target
     assert target.count("/") == 5
     assert "?" not in target
     assert [unquote(part) for part in target.split("/")] == ["", "v1", "banks", name, "memories", name]
     assert service.asked[1].target.endswith("/memories/a%2Fb")
+    assert service.asked[2].target.endswith("/memories/%2E%2E")
 
 
 @pytest.mark.parametrize("end", ["", "/", "//", "/behind/a/proxy", "/behind/a/proxy/"])
@@ -71,6 +73,7 @@ def test_the_url_may_have_a_path_and_a_slash_at_its_end(
         ({"bank": ""}, "bank's name"),
         ({"bank": "a/b"}, "no slash"),
         ({"bank": "a" * 129}, "no slash"),
+        ({"bank": ".."}, "two dots"),
         ({"timeout": 0}, "timeout must be"),
         ({"deadline": float("nan")}, "deadline must be"),
         ({"timeout": True}, "timeout must be"),
@@ -95,8 +98,8 @@ def test_a_call_at_fault_goes_nowhere(remote: RemoteBank, service: FakeService) 
         "goes with one id": lambda: remote.delete("m1", "m2", if_match="0" * 16),
         "capacity must be": lambda: remote.set_capacity(0),
         "state must be": lambda: remote.list("gone"),  # type: ignore[arg-type]
-        "cursor must be": lambda: remote.page(cursor="x"),
-        "limit must be": lambda: remote.search("x", limit=10_001),
+        "cursor must be": lambda: remote.page(cursor=3),  # type: ignore[arg-type]
+        "limit must be": lambda: remote.search("x", limit=1_001),
         "max_tokens must be": lambda: remote.search("x", max_tokens=-1),
         "min_similarity must be": lambda: remote.search("x", min_similarity=2),
         "ranking must be": lambda: remote.search("x", ranking="odd"),
@@ -197,13 +200,16 @@ def test_a_bank_that_was_never_written_to_is_empty(remote: RemoteBank, service: 
 
 
 def test_a_search(remote: RemoteBank, service: FakeService) -> None:
-    found = {"results": [{"memory": MEMORY, "similarity": 0.5, "rank": 1, "parts": {"semantic": 0.5}}]}
-    service.will(ok(found))
-    [one] = remote.search("\ud83d gate", limit=3, max_tokens=9, pinned_first=True, explain=True)
+    result = {"memory": {**MEMORY, "ordinal": 7}, "similarity": 0.5, "rank": 1, "parts": {"semantic": 0.5}}
+    service.will(ok({"results": [{**result, "retold_by": [{"id": "m2", "cosine": 0.97}]}]}))
+    [one] = remote.search("\ud83d gate", limit=3, max_tokens=9, pinned_first=True, explain=True, retellings=True)
+    assert (one.retold_by, one.memory.ordinal) == ((("m2", 0.97),), 7)
     assert (one.memory.text, one.similarity, one.rank, one.parts) == ("The gate opens.", 0.5, 1, {"semantic": 0.5})
     body = service.asked[0].body
-    assert body["query"] == "\ufffd gate"
-    assert (body["limit"], body["max_tokens"], body["pinned_first"], body["explain"]) == (3, 9, True, True)
+    assert body == {
+        "query": "\ufffd gate", "limit": 3, "max_tokens": 9, "ranking": "semantic", "pinned_first": True,
+        "explain": True, "retellings": True,
+    }  # fmt: skip
 
 
 def test_a_budget_counted_by_the_caller(remote: RemoteBank, service: FakeService) -> None:
