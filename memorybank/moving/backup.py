@@ -19,7 +19,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from memorybank.bank.checking import wrong_rows
+from memorybank.bank.checking import check_rows
 from memorybank.errors import InvalidInputError, StorageError
 from memorybank.moving.tables import UnsoundCopyError
 from memorybank.storage import Store, open_store
@@ -134,8 +134,9 @@ def _check(partial: Path, where: str) -> tuple[int, int]:
         with store.read() as reader:
             names = list(reader.connection.execute(select(banks.c.bank)).scalars())
             for name in names:
-                memories += sum(reader.counts(name).values())
-                problems += (f"bank {name!r}: {line}" for line in wrong_rows(reader, name))
+                report = check_rows(reader, name)
+                memories += report.memories
+                problems += (f"bank {name!r}: {line}" for line in report.problems)
     finally:
         store.close()
     if problems:

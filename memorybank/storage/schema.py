@@ -3,7 +3,8 @@
 What is written where, as other programs may rely on it:
 
 * `vector`: float32, little-endian, `dimensions` of them, of length 1.
-* `text_hash`: SHA-256 of the text in UTF-8, in hexadecimal.
+* `text`: as it is; on PostgreSQL, which has no U+0000, that is U+001A 0, and U+001A is U+001A 1. `model` likewise.
+* `text_hash`: SHA-256 of the text in UTF-8, in hexadecimal; of the text itself, not as PostgreSQL holds it.
 * `actions`, `metadata`: JSON in ASCII. `created`, `last_used`: ISO 8601 in UTC with microseconds.
 * `ordinal`: counts up in a bank and is never given again. It is the FAISS id, and it breaks ties.
 * `banks.revision` grows with every write; `memories.revision` is the bank's revision when the text, the vector or the
@@ -28,9 +29,10 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     String,
     Table,
-    Text,
     UniqueConstraint,
 )
+
+from memorybank.storage.column_types import free_text, plain_text, short_text
 
 __all__ = ["HEAD", "VERSION_TABLE", "api_keys", "banks", "deletions", "memories", "metadata", "version"]
 
@@ -43,35 +45,35 @@ metadata = MetaData()
 banks = Table(
     "banks",
     metadata,
-    Column("bank", String(200), nullable=False),
-    Column("incarnation", String(32), nullable=False),
-    Column("model", Text, nullable=False),
+    Column("bank", short_text(200), nullable=False),
+    Column("incarnation", short_text(32), nullable=False),
+    Column("model", free_text(), nullable=False),
     Column("dimensions", Integer, nullable=False),
     Column("revision", BigInteger, nullable=False),
     Column("next_ordinal", BigInteger, nullable=False),
     Column("next_number", BigInteger, nullable=False),
     Column("capacity", BigInteger, nullable=True),
-    Column("created", String(40), nullable=False),
+    Column("created", short_text(40), nullable=False),
     PrimaryKeyConstraint("bank", name="pk_banks"),
 )
 
 memories = Table(
     "memories",
     metadata,
-    Column("bank", String(200), nullable=False),
+    Column("bank", short_text(200), nullable=False),
     Column("ordinal", BigInteger, nullable=False),
-    Column("id", String(200), nullable=False),
+    Column("id", short_text(200), nullable=False),
     Column("revision", BigInteger, nullable=False),
-    Column("state", String(16), nullable=False),
+    Column("state", short_text(16), nullable=False),
     Column("pinned", Boolean, nullable=False),
     Column("use_count", BigInteger, nullable=False),
-    Column("last_used", String(40), nullable=True),
-    Column("created", String(40), nullable=False),
-    Column("model", Text, nullable=False),
-    Column("text_hash", String(64), nullable=False),
-    Column("text", Text, nullable=False),
-    Column("actions", Text, nullable=False),
-    Column("metadata", Text, nullable=False),
+    Column("last_used", short_text(40), nullable=True),
+    Column("created", short_text(40), nullable=False),
+    Column("model", free_text(), nullable=False),
+    Column("text_hash", short_text(64), nullable=False),
+    Column("text", free_text(), nullable=False),
+    Column("actions", plain_text(), nullable=False),
+    Column("metadata", plain_text(), nullable=False),
     Column("vector", LargeBinary, nullable=False),
     PrimaryKeyConstraint("bank", "ordinal", name="pk_memories"),
     UniqueConstraint("bank", "id", name="uq_memories_id"),
@@ -84,7 +86,7 @@ memories = Table(
 deletions = Table(
     "deletions",
     metadata,
-    Column("bank", String(200), nullable=False),
+    Column("bank", short_text(200), nullable=False),
     Column("ordinal", BigInteger, nullable=False),
     Column("revision", BigInteger, nullable=False),
     PrimaryKeyConstraint("bank", "ordinal", name="pk_deletions"),
@@ -95,13 +97,13 @@ deletions = Table(
 api_keys = Table(
     "api_keys",
     metadata,
-    Column("id", String(16), nullable=False),
-    Column("label", String(200), nullable=False),
-    Column("namespace", String(64), nullable=False),
-    Column("access", String(8), nullable=False),
-    Column("secret_hash", String(64), nullable=False),
-    Column("created", String(40), nullable=False),
-    Column("revoked", String(40), nullable=True),
+    Column("id", short_text(16), nullable=False),
+    Column("label", short_text(200), nullable=False),
+    Column("namespace", short_text(64), nullable=False),
+    Column("access", short_text(8), nullable=False),
+    Column("secret_hash", short_text(64), nullable=False),
+    Column("created", short_text(40), nullable=False),
+    Column("revoked", short_text(40), nullable=True),
     PrimaryKeyConstraint("id", name="pk_api_keys"),
 )
 
