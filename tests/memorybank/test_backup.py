@@ -17,6 +17,7 @@ from memorybank import InvalidInputError, MemoryBank, StorageError
 from memorybank.embedding.testing import HashingEmbedder
 from memorybank.moving import UnsoundCopyError, back_up, backup
 from memorybank.storage import Store, open_store
+from tests.support.postgres import PostgresServer
 
 EMBEDDER = HashingEmbedder()
 
@@ -210,3 +211,13 @@ def test_the_database_stays_as_it_was(store: Store, database: Path, tmp_path: Pa
         assert list(connection.iterdump()) == before
     with closing(sqlite3.connect(tmp_path / "backup.sqlite")) as connection:
         assert list(connection.iterdump()) == before
+
+
+def test_a_server_is_backed_up_with_its_own_means(postgres: PostgresServer, tmp_path: Path) -> None:
+    store = open_store(postgres.emptied())
+    try:
+        with pytest.raises(InvalidInputError, match=r"pg_dump.*docs/operators\.md"):
+            back_up(store, tmp_path / "backup.sqlite")
+    finally:
+        store.close()
+    assert list(tmp_path.iterdir()) == []
