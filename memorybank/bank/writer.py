@@ -21,6 +21,7 @@ from memorybank.memory import Memory, NewMemory, Progress, State
 from memorybank.search.vectors import embed, to_bytes
 from memorybank.storage import BankState, Store, Writer
 from memorybank.storage.rows import text_hash
+from memorybank.storage.story import StoredTask
 
 if TYPE_CHECKING:
     from memorybank.embedding import Embedder
@@ -210,6 +211,8 @@ class BankWriter:
         writer.insert(self._bank, inserts)
         writer.update(self._bank, updates)
         writer.delete(self._bank, draft.dropped, draft.state.revision)
+        for span, source in draft.unwanted:
+            writer.story.put_task(self._bank, StoredTask("memory", span, source, "dropped"))
 
 
 def _told(progress: Progress, before: int, total: int) -> Callable[[int], None]:

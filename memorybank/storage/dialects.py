@@ -66,6 +66,10 @@ class Dialect(Protocol):
         """Return what a driver's error means, where, and what to do."""
         ...
 
+    def is_discreet(self, error: BaseException) -> bool:
+        """Return whether the driver's own text holds nothing of what is stored, so that it may stand in a log."""
+        ...
+
     def integrity(self, connection: Connection) -> list[str]:
         """Return what the engine itself finds wrong; nothing when it is sound."""
         ...

@@ -29,6 +29,7 @@ __all__ = [
     "checked",
     "explain",
     "integrity",
+    "is_discreet",
     "make_engine",
     "missing",
     "queue",
@@ -191,6 +192,12 @@ def explain(error: BaseException, where: str) -> StorageError:
     else:
         reason = str(cause)
     return StorageError(f"database {where}: {reason}")
+
+
+def is_discreet(error: BaseException) -> bool:
+    """Return whether the driver's text shows nothing of what is stored: with a detail, that may be a whole row."""
+    cause = getattr(error, "orig", None) or error
+    return not isinstance(cause, psycopg.Error) or cause.diag.message_detail is None
 
 
 def integrity(connection: Connection) -> list[str]:

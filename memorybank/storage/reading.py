@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from memorybank.memory import State
 from memorybank.storage.rows import BankState, StoredMemory, to_bank, to_memory
 from memorybank.storage.schema import banks, deletions, memories
+from memorybank.storage.story import StoryTable
 
 __all__ = ["CHUNK", "ONE_OF", "STATE", "Reader", "chunks"]
 
@@ -64,6 +65,7 @@ _COUNTS_OF = (
     .where(memories.c.bank.in_(bindparam("keys", expanding=True)))
     .group_by(memories.c.bank, memories.c.state)
 )
+_OF_SPANS = _ALL.where(memories.c.span >= bindparam("since"))
 _PAGE = _ALL.where(memories.c.ordinal > bindparam("after")).order_by(memories.c.ordinal).limit(bindparam("most"))
 _PAGE_OF_STATE = _PAGE.where(memories.c.state == bindparam("of_state"))
 
@@ -74,11 +76,16 @@ def chunks(items: Sequence[Any], size: int = CHUNK) -> Iterator[Sequence[Any]]:
 
 
 class Reader:
-    """Questions inside one transaction: all answers are of the same moment."""
+    """Questions inside one transaction: all answers are of the same moment.
+
+    Attributes:
+        story: those about the bank's log and what is written from it.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._engine = connection.dialect.name
+        self.story = StoryTable(connection)
 
     @property
     def connection(self) -> Connection:
@@ -119,6 +126,10 @@ class Reader:
     def pinned(self, bank: str) -> list[StoredMemory]:
         """Return all pinned active memories, in no order."""
         return self._all(_PINNED, of_bank=bank)
+
+    def of_spans(self, bank: str, since: int) -> list[StoredMemory]:
+        """Return the memories that were written from a span of that number or a later one, in no order."""
+        return self._all(_OF_SPANS, of_bank=bank, since=since)
 
     def page(self, bank: str, *, state: State | None, after: int, limit: int) -> list[StoredMemory]:
         """Return the next memories behind an ordinal, in the order of storing."""

@@ -44,6 +44,9 @@ _MEMORY_KINDS: Mapping[str, Any] = {
     "last_used": (str, type(None)),
     **dict.fromkeys(("created", "model", "text_hash", "text", "actions", "metadata"), str),
     "vector": (bytes, memoryview),
+    "writer": (str, type(None)),
+    "span": (int, type(None)),
+    **dict.fromkeys(("source", "held_state", "reason"), (str, type(None))),
 }
 _STATES: tuple[State, ...] = get_args(State)
 
@@ -90,6 +93,9 @@ class StoredMemory:
         text_hash: SHA-256 of its text; of what was read, as it was stored.
         vector: little-endian float32.
         memory: what the caller sees.
+        span: the number of the span that it was written from; None if it was written by hand.
+        source: hash of that span.
+        held_state: its state before it became stale.
     """
 
     ordinal: int
@@ -97,6 +103,9 @@ class StoredMemory:
     text_hash: str
     vector: bytes
     memory: Memory
+    span: int | None = None
+    source: str | None = None
+    held_state: State | None = None
 
 
 def text_hash(text: str) -> str:
@@ -161,6 +170,11 @@ def memory_columns(bank: str, stored: StoredMemory) -> dict[str, Any]:
         "actions": json.dumps(memory.actions),
         "metadata": json.dumps(dict(memory.metadata)),
         "vector": stored.vector,
+        "writer": memory.writer,
+        "span": stored.span,
+        "source": stored.source,
+        "held_state": stored.held_state,
+        "reason": memory.reason or None,
     }
 
 
@@ -186,6 +200,11 @@ def to_memory(row: Sequence[Any]) -> StoredMemory:
         actions,
         meta,
         vector,
+        writer,
+        span,
+        source,
+        held_state,
+        reason,
     ) = row
     try:
         _check_kinds(row, _MEMORY_KINDS)
@@ -201,13 +220,16 @@ def to_memory(row: Sequence[Any]) -> StoredMemory:
             last_used=None if last_used is None else _moment(last_used),
             use_count=use_count,
             ordinal=ordinal,
+            writer=writer,
+            reason=reason or "",
         )
+        held = None if held_state is None else _state(held_state)
     except (ValueError, RecursionError) as error:
         raise StorageError(
             f"bank {row[0]!r}, memory {id_!r}: its row in the database is damaged ({error}): `memorybank check` lists "
             "all such rows; restore a copy of the database, or correct or delete the row with SQL"
         ) from error
-    return StoredMemory(ordinal, revision, hashed, bytes(vector), memory)
+    return StoredMemory(ordinal, revision, hashed, bytes(vector), memory, span, source, held)
 
 
 def _check_kinds(row: Sequence[Any], kinds: Mapping[str, Any]) -> None:

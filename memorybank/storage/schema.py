@@ -12,6 +12,8 @@ What is written where, as other programs may rely on it:
   is greater than r.
 * `api_keys.secret_hash`: SHA-256 of the secret, in hexadecimal; the secret itself is nowhere. The table belongs to no
   bank and is small: with Citus, a reference table.
+* `writer`: what wrote the memory from the log; null for one written by hand, which has no `span`, `source` (see
+  `story_schema.py`) and `held_state` (what a `stale` memory was before) either. `reason`: why it is in its state.
 * `incarnation`: made anew with the bank, so that an index of a deleted bank is not taken for one of its namesake.
 """
 
@@ -36,7 +38,7 @@ from memorybank.storage.column_types import free_text, plain_text, short_text
 
 __all__ = ["HEAD", "VERSION_TABLE", "api_keys", "banks", "deletions", "memories", "metadata", "version"]
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration in `migrations/versions`; numbers have four digits and follow one another."""
 VERSION_TABLE = "memorybank_schema"
 
@@ -75,11 +77,17 @@ memories = Table(
     Column("actions", plain_text(), nullable=False),
     Column("metadata", plain_text(), nullable=False),
     Column("vector", LargeBinary, nullable=False),
+    Column("writer", free_text(), nullable=True),
+    Column("span", BigInteger, nullable=True),
+    Column("source", short_text(64), nullable=True),
+    Column("held_state", short_text(16), nullable=True),
+    Column("reason", plain_text(), nullable=True),
     PrimaryKeyConstraint("bank", "ordinal", name="pk_memories"),
     UniqueConstraint("bank", "id", name="uq_memories_id"),
     ForeignKeyConstraint(["bank"], ["banks.bank"], name="fk_memories_bank", ondelete="CASCADE"),
     Index("ix_memories_text", "bank", "text_hash"),
     Index("ix_memories_revision", "bank", "revision"),
+    Index("ix_memories_span", "bank", "span"),
     Index("ix_memories_use", "bank", "state", "pinned", "use_count", "ordinal"),
 )
 

@@ -31,6 +31,7 @@ __all__ = [
     "checked",
     "explain",
     "integrity",
+    "is_discreet",
     "make_engine",
     "missing",
     "queue",
@@ -184,7 +185,14 @@ def explain(error: BaseException, where: str) -> StorageError:
     cause = getattr(error, "orig", None) or error
     code = getattr(cause, "sqlite_errorcode", None)
     reason = None if code is None else _REASONS.get(code & 0xFF)
+    if not is_discreet(error):
+        reason = "it is damaged: a text in it is not UTF-8: restore a copy, or correct it with SQL"
     return StorageError(f"database {where}: {reason or cause}")
+
+
+def is_discreet(error: BaseException) -> bool:
+    """Return whether the driver's text shows nothing of what is stored: of a damaged text, it does."""
+    return "Could not decode to UTF-8" not in str(error)
 
 
 def integrity(connection: Connection) -> list[str]:

@@ -150,4 +150,5 @@ class Store:
         try:
             yield
         except (SQLAlchemyError, self._dialect.DRIVER_ERROR) as error:
-            raise self._dialect.explain(error, self.where) from error
+            explained = self._dialect.explain(error, self.where)
+            raise explained from (error if self._dialect.is_discreet(error) else None)
