@@ -143,8 +143,8 @@ def is_local(scope: Scope) -> bool:
 
 def _split(host: str) -> tuple[str, str]:
     if host.startswith("["):
-        name, _, port = host.partition("]")
-        return f"{name.lower()}]", port.removeprefix(":")
+        name, end, port = host.partition("]")
+        return f"{name.lower()}{end}", port.removeprefix(":")
     name, _, port = host.partition(":")
     return name.lower(), port
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import iter_route_contexts
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from memorybank.service.problems import Problem, fields_at_fault, problem_response, to_problem
 from memorybank.service.state import current
@@ -40,8 +40,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
 def _methods(request: Request) -> str:
     """Return what an address answers. The router knows the methods of the first route alone that has this path."""
     found = {"OPTIONS"}
-    for route in iter_route_contexts(request.app.routes):
-        regex = getattr(route, "path_regex", None)
-        if regex is not None and regex.match(request.scope["path"]):
+    for route in request.app.routes:
+        if isinstance(route, Route) and route.path_regex.match(request.scope["path"]):
             found |= route.methods or set()
     return ", ".join(sorted(found | ({"HEAD"} if "GET" in found else set())))
