@@ -42,6 +42,8 @@ def memory(value: Any) -> Memory:
         last_used=None if value["last_used"] is None else datetime.fromisoformat(value["last_used"]),
         use_count=int(value["use_count"]),
         ordinal=int(value.get("ordinal", 0)),
+        writer=value.get("writer"),
+        reason=_text(value.get("reason", "")),
     )
 
 

