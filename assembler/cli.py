@@ -14,11 +14,12 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from assembler.errors import AdventureError, AssemblerError, SettingsError
 from memorybank.console import CommandParser, end_process, note, progress_bar, run_command
 from memorybank.errors import MemoryBankError
+from memorybank.service.flags import SETTINGS, add_flags
 
 if TYPE_CHECKING:
     from assembler.adventure import Adventure
@@ -70,6 +71,11 @@ def _parser() -> CommandParser:
     build.add_argument("--model", metavar="NAME", help="embedding model; see `memorybank models`")
     build.add_argument("--waiting", action="store_true", help="list the cards that did not match and their triggers")
     build.add_argument("--full", action="store_true", help="a line for every item in the printed report")
+
+    serve = commands.add_parser("serve", help="the HTTP API with context assembly", epilog=SETTINGS)
+    serve.set_defaults(run=_serve)
+    serve.add_argument("--json", action="store_true", help="say in JSON where it listens")
+    add_flags(serve)
 
     load = commands.add_parser("import", help="turn another program's file into an adventure document")
     load.set_defaults(run=_import)
@@ -174,6 +180,17 @@ def _bank(call: argparse.Namespace, adventure: Adventure) -> Iterator[MemoryBank
             note(f"note: --bank recalls from {call.bank}; the {len(adventure.memories)} in the document are not used")
         with MemoryBank.open(call.bank, bank=call.bank_name or "default", embedder=embedder, create=False) as bank:
             yield bank
+
+
+def _serve(call: argparse.Namespace) -> int:
+    from memorybank.service.command import serve
+
+    def find_app() -> Any:
+        from assembler.service.app import create_app
+
+        return create_app
+
+    return serve(call, find_app)
 
 
 def _import(call: argparse.Namespace) -> int:

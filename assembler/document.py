@@ -74,8 +74,12 @@ def dumps(adventure: Adventure) -> str:
     return _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def from_dict(document: object) -> Adventure:
+def from_dict(document: object, *, warn: bool = True) -> Adventure:
     """Make an adventure from a parsed document.
+
+    Args:
+        document: what `parse_json` returns.
+        warn: whether to warn of unknown fields.
 
     Raises:
         AdventureError: a field of the wrong type, a duplicate id, an unknown kind; the message names the place.
@@ -100,7 +104,8 @@ def from_dict(document: object) -> Adventure:
         extra=top.rest(),
         **fields,
     )
-    _warn_of_unknown_fields(adventure)
+    if warn:
+        _warn_of_unknown_fields(adventure)
     return adventure
 
 

@@ -8,12 +8,12 @@ from typing import Literal
 from assembler.errors import SettingsError
 from memorybank.tokenizer import DEFAULT_TOKENIZER, Tokenizer, open_tokenizer
 
-__all__ = ["LAYOUTS", "Layout", "Settings"]
+__all__ = ["LAYOUTS", "MOST_TOKENS", "Layout", "Settings"]
 
 Layout = Literal["classic", "cache_friendly"]
 LAYOUTS: tuple[Layout, ...] = ("classic", "cache_friendly")
 
-_MOST = 2**31 - 1
+MOST_TOKENS = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class Settings:
     list_unmatched: bool = False
 
     def __post_init__(self) -> None:
-        self._check("context_size", 1, _MOST)
+        self._check("context_size", 1, MOST_TOKENS)
         self._check("required_percent", 0, 100)
         self._check("story_cards_percent", 0, 100)
         self._check("memory_bank_percent", 0, 100)
-        self._check("anchor_step", 1, _MOST)
+        self._check("anchor_step", 1, MOST_TOKENS)
         if self.memory_candidates is not None:
             self._check("memory_candidates", 1, 10_000)
         if self.near_duplicate is not None:

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from memorybank import cli_output as output
 from memorybank.bank import MemoryBank
+from memorybank.cli_operator import add_operator_commands
 from memorybank.console import CommandParser, end_process, note, progress_bar, run_command, shown
 from memorybank.errors import InvalidInputError, MemoryBankError
 from memorybank.memory import Memory, NewMemory
+from memorybank.service.flags import SERVICE_FLAGS, SETTINGS, add_flags
 
 if TYPE_CHECKING:
     from memorybank.embedding import Embedder
@@ -26,6 +28,7 @@ __all__ = ["main", "program"]
 
 DEFAULT_DB = "memories.sqlite"
 NEED_MODEL = ("add", "edit", "search", "reembed")
+WITHOUT_BANK = ("models", "serve")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,7 +49,7 @@ def _parser() -> CommandParser:
         added: CommandParser = commands.add_parser(name, help=says, description=says, allow_abbrev=False, **options)
         added.set_defaults(run=run)
         added.add_argument("--json", action="store_true", help="print JSON for programs")
-        if name != "models":
+        if name not in WITHOUT_BANK:
             _add_place(added)
         if name in NEED_MODEL:
             added.add_argument("--model", metavar="NAME", help="embedding model (all-MiniLM-L6-v2; see `models`)")
@@ -54,16 +57,21 @@ def _parser() -> CommandParser:
 
     _add_changing(command)
     _add_reading(command)
+    add_operator_commands(commands, _add_db)
     return parser
 
 
-def _add_place(parser: argparse.ArgumentParser) -> None:
+def _add_db(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--db",
         metavar="PATH",
         default=os.environ.get("MEMORYBANK_DB") or DEFAULT_DB,
         help=f"SQLite file, or a URL: sqlite:///…, postgresql://… (default: $MEMORYBANK_DB, else {DEFAULT_DB})",
     )
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    _add_db(parser)
     parser.add_argument("--bank", metavar="NAME", default="default", help="the bank's name (default: default)")
 
 
@@ -104,6 +112,7 @@ def _add_reading(command: Callable[..., CommandParser]) -> None:
     search.add_argument("--pinned-first", action="store_true", help="pinned memories before all others")
     search.add_argument("--explain", action="store_true", help="the parts of each score")
     command("check", _check, "Prove that database and index agree.")
+    add_flags(command("serve", _serve, "Serve all banks of a database over HTTP.", epilog=SETTINGS), SERVICE_FLAGS)
     command("models", _models, "List the embedding models, and which of them are on this machine.")
 
 
@@ -247,6 +256,17 @@ def _models(given: argparse.Namespace) -> int:
     rows = [(one.name, one.dimensions, one.max_tokens, one.licence, _yes(one.available), one.where) for one in found]
     output.print_rows(names, rows)
     return 0
+
+
+def _serve(given: argparse.Namespace) -> int:
+    from memorybank.service.command import serve
+
+    def find_app() -> Any:
+        from memorybank.service.app import create_app
+
+        return create_app
+
+    return serve(given, find_app)
 
 
 def _yes(value: bool) -> str:

@@ -71,6 +71,7 @@ class BankHost:
 
     Attributes:
         where: what messages call the database; without a password.
+        embedder: the embedding model of all banks; None for the default one.
         keys: its API keys.
     """
 
@@ -86,7 +87,7 @@ class BankHost:
         self.where = store.where
         self.keys = KeyRing(store, clock)
         self._store = store
-        self._embedder = embedder
+        self.embedder = embedder
         self._clock = clock
         self._ledger = IndexLedger(inputs.checked_limit(index_bytes, what="index_bytes", most=2**53))
         self._banks: OrderedDict[str, tuple[MemoryBank, LiveIndex]] = OrderedDict()
@@ -141,7 +142,7 @@ class BankHost:
         with self._lock:
             if name not in self._banks:
                 live = LiveIndex(self._store, name, on_use=self._ledger.used)
-                bank = MemoryBank(self._store, name, embedder=self._embedder, clock=self._clock, live=live)
+                bank = MemoryBank(self._store, name, embedder=self.embedder, clock=self._clock, live=live)
                 self._banks[name] = bank, live
             self._banks.move_to_end(name)
             bank = self._banks[name][0]

@@ -98,6 +98,11 @@ class Reader:
         self._engine = connection.dialect.name
         self.story = StoryTable(connection)
 
+    @property
+    def connection(self) -> Connection:
+        """The transaction itself, for what goes beyond single banks (`memorybank.moving`)."""
+        return self._connection
+
     def bank(self, bank: str) -> BankState | None:
         """Return the bank's row, None if nothing was ever written to it."""
         row = self._connection.execute(STATE, {"of_bank": bank}).first()

@@ -1,0 +1,66 @@
+"""What goes out: values of the bank as the JSON of `schemas.py`, encoded so that no text can break it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import Response
+
+from memorybank.bank.info import BankInfo
+from memorybank.memory import Memory, Recalled
+
+__all__ = ["bank_json", "etag", "json_response", "memory_json", "recalled_json"]
+
+
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a value as a JSON answer. Encode it in the thread that made it: a large one takes a while."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        body = text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair in somebody's metadata can only be sent as an escape
+        body = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+    return Response(body, status, dict(headers or {}), "application/json")
+
+
+def etag(version: str) -> dict[str, str]:
+    """Return the header that names a version."""
+    return {"ETag": f'"{version}"'}
+
+
+def memory_json(memory: Memory) -> dict[str, Any]:
+    """Return a memory."""
+    return {
+        "id": memory.id,
+        "text": memory.text,
+        "actions": list(memory.actions),
+        "pinned": memory.pinned,
+        "metadata": dict(memory.metadata),
+        "state": memory.state,
+        "model": memory.model,
+        "created": memory.created.isoformat(),
+        "last_used": None if memory.last_used is None else memory.last_used.isoformat(),
+        "use_count": memory.use_count,
+        "version": memory.version,
+    }
+
+
+def bank_json(info: BankInfo, name: str) -> dict[str, Any]:
+    """Return a bank under the name by which the caller knows it."""
+    return {
+        "name": name,
+        "model": info.model,
+        "dimensions": info.dimensions,
+        "counts": dict(info.counts),
+        "capacity": info.capacity,
+        "revision": info.revision,
+        "created": None if info.created is None else info.created.isoformat(),
+        "version": info.version,
+    }
+
+
+def recalled_json(found: Recalled) -> dict[str, Any]:
+    """Return a search result; `parts` only if they were asked for."""
+    parts = {} if found.parts is None else {"parts": dict(found.parts)}
+    return {"memory": memory_json(found.memory), "similarity": found.similarity, "rank": found.rank, **parts}
