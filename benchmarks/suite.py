@@ -20,6 +20,9 @@ SUMMARIES = {
     "assembly": "one assemble() with counts cached, by context size and by length of the log",
     "triggers": "building a trigger index and matching a window of actions with it",
     "search": "MemoryBank.search beside the embedding, in banks of up to 100,000 memories",
+    "service": "searches over HTTP, for one client and for many, over 1,000 banks",
+    "soak": "a service under mixed load for half an hour, and its memory",
+    "kills": "writing processes killed at random, and what is lost by it",
     "startup": "fresh processes from start to exit, and their memory",
 }
 """The names, each that of a module here with `FULL`, `QUICK` and `measure`; one line on each."""

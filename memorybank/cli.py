@@ -64,7 +64,7 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
         "--db",
         metavar="PATH",
         default=os.environ.get("MEMORYBANK_DB") or DEFAULT_DB,
-        help=f"SQLite file or sqlite:/// URL (default: $MEMORYBANK_DB, else {DEFAULT_DB})",
+        help=f"SQLite file, or a URL: sqlite:///…, postgresql://… (default: $MEMORYBANK_DB, else {DEFAULT_DB})",
     )
     parser.add_argument("--bank", metavar="NAME", default="default", help="the bank's name (default: default)")
 

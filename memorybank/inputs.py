@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, get_args
 
 from memorybank.errors import InvalidInputError
-from memorybank.memory import NewMemory, State
+from memorybank.memory import NewMemory, Settable, State
 from memorybank.text import clean
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "checked_limit",
     "checked_metadata",
     "checked_new",
+    "checked_settable",
     "checked_similarity",
     "checked_state",
     "checked_text",
@@ -94,12 +95,20 @@ def checked_flag(value: object, *, what: str) -> bool:
 
 
 def checked_state(value: object, *, what: str = "state") -> State:
-    """Return a state that a caller may give."""
-    for known in get_args(State):
+    """Return a state."""
+    return _one_of(get_args(State), value, what)
+
+
+def checked_settable(value: object, *, what: str = "state") -> State:
+    """Return a state that a caller may give to a memory."""
+    return _one_of(get_args(Settable), value, what)
+
+
+def _one_of(states: Sequence[State], value: object, what: str) -> State:
+    for known in states:
         if value == known:
-            found: State = known
-            return found
-    raise InvalidInputError(f"{what} must be one of {', '.join(get_args(State))}, not {value!r}")
+            return known
+    raise InvalidInputError(f"{what} must be one of {', '.join(states)}, not {value!r}")
 
 
 def checked_versions(value: object) -> frozenset[str] | None:
@@ -208,7 +217,7 @@ _EDITABLE: Mapping[str, Callable[..., Any]] = {
     "actions": checked_actions,
     "pinned": checked_flag,
     "metadata": checked_metadata,
-    "state": checked_state,
+    "state": checked_settable,
 }
 
 

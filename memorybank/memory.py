@@ -9,10 +9,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Memory", "NewMemory", "Progress", "Recalled", "State", "fingerprint"]
+__all__ = ["Memory", "NewMemory", "Progress", "Recalled", "Settable", "State", "fingerprint"]
 
-State = Literal["active", "forgotten"]
-"""`active` memories are searched; `forgotten` ones are only listed."""
+State = Literal["active", "forgotten", "stale"]
+"""`active` memories are searched; `forgotten` ones are only listed, and so are `stale` ones: written from actions that
+have changed or are gone."""
+
+Settable = Literal["active", "forgotten"]
+"""The states that a caller may give; a memory becomes stale, and valid again, by what happens to the log."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (texts done, texts in all) while something long goes on."""
@@ -52,12 +56,14 @@ class Memory:
         actions: ids of its source actions, oldest first.
         pinned: comes before all others in a context and is never forgotten.
         metadata: kept for the caller.
-        state: `active` or `forgotten`.
+        state: `active`, `forgotten` or `stale`.
         model: name of the embedding model that made its vector.
         created: when it was first stored, in UTC.
         last_used: when it last went into a committed context, in UTC; None if never.
         use_count: how often it went into a committed context.
         ordinal: its place in the order of storing; tells apart what was stored at the same time.
+        writer: what wrote it from its source actions; None if it was written by hand.
+        reason: why it is in its state; "" for an active one.
     """
 
     id: str
@@ -71,6 +77,8 @@ class Memory:
     last_used: datetime | None = None
     use_count: int = 0
     ordinal: int = field(default=0, compare=False, repr=False)
+    writer: str | None = None
+    reason: str = ""
 
     @property
     def version(self) -> str:

@@ -4,10 +4,15 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+
+if TYPE_CHECKING:
+    from tests.support.postgres import PostgresServer
 
 os.environ["MEMORYBANK_CACHE"] = tempfile.mkdtemp(prefix="story-context-tests-")
 atexit.register(shutil.rmtree, os.environ["MEMORYBANK_CACHE"], ignore_errors=True)
@@ -32,3 +37,13 @@ def campaign() -> Path:
     if not path.is_file():
         pytest.skip("the real campaign is not part of the project; there is no folder ../shared here")
     return path
+
+
+@pytest.fixture(scope="session")
+def postgres() -> "Iterator[PostgresServer]":
+    """A real PostgreSQL server; `postgres.emptied()` is the URL of an empty database on it."""
+    from tests.support.postgres import PostgresServer
+
+    server = PostgresServer()
+    yield server
+    server.close()

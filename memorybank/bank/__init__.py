@@ -81,7 +81,7 @@ class MemoryBank(BankEdits):
         """Open a bank. It comes into being with its first memory.
 
         Args:
-            place: path of an SQLite file, a URL `sqlite:///…`, or `:memory:`.
+            place: path of an SQLite file, `:memory:`, or a URL: `sqlite:///…`, `postgresql://…`.
             bank: its name: 1 to 200 printable characters. Banks in one database never mix.
             embedder: the embedding model; None for the default one, which loads when the first vector is needed and is
                 shared by all banks of the process.

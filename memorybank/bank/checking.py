@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from memorybank.bank.info import CheckReport
 from memorybank.errors import StorageError
-from memorybank.search.vectors import is_unit, to_matrix
-from memorybank.storage.rows import text_hash
+from memorybank.search.vectors import damaged, to_matrix
+from memorybank.storage.rows import text_hash, to_memory
 
 if TYPE_CHECKING:
+    from sqlalchemy import Row
+
     from memorybank.search.index import VectorIndex
     from memorybank.search.live_index import LiveIndex
     from memorybank.storage import BankState, Reader, Store, StoredMemory
@@ -25,51 +28,65 @@ PAGE = 5_000
 def check(store: Store, live: LiveIndex, bank: str) -> CheckReport:
     """Compare a bank's rows with what they must be, and the index with the rows; nothing is changed."""
     problems = store.integrity()
-    rows = active = indexed = 0
     try:
         with live.current() as (reader, state, index):
-            if state is None or index is None:
-                return CheckReport(bank, 0, 0, tuple(problems))
-            for page in _pages(reader, bank):
-                rows += len(page)
-                active += sum(row.memory.state == "active" for row in page)
-                problems += _wrong_rows(page, state)
-                problems += _wrong_vectors(page, state, index)
-            indexed = len(index)
-            if indexed != active:
-                problems.append(f"the index holds {indexed} vectors, the database {active} active memories")
+            return _compared(bank, reader, state, index, problems)
     except StorageError as error:
+        trouble = str(error)
+    try:  # without the index, which cannot be made: its trouble may be one of the rows' or one beside them
         with store.read() as reader:
-            state = reader.bank(bank)
-            damaged = (
-                [] if state is None else [line for page in _pages(reader, bank) for line in _wrong_rows(page, state)]
-            )
-        problems += damaged or [str(error)]
-    return CheckReport(bank, rows, indexed, tuple(problems))
+            report = _compared(bank, reader, reader.bank(bank), None, problems)
+    except StorageError as error:
+        return CheckReport(bank, 0, 0, (*problems, str(error)))
+    return report if not report.ok else replace(report, problems=(trouble,))
 
 
-def _pages(reader: Reader, bank: str) -> Iterator[list[StoredMemory]]:
+def _compared(
+    bank: str, reader: Reader, state: BankState | None, index: VectorIndex | None, problems: Sequence[str]
+) -> CheckReport:
+    found = list(problems)
+    rows = active = 0
+    for page in _pages(reader, bank) if state is not None else ():
+        rows += len(page)
+        active += sum(row.state == "active" for row in page)
+        sound = _sound(page, found)
+        if state is not None:
+            found += _wrong_rows(sound, state)
+            found += _wrong_vectors(sound, state, index) if index is not None else ()
+    if index is not None and len(index) != active:
+        found.append(f"the index holds {len(index)} vectors, the database {active} active memories")
+    return CheckReport(bank, rows, 0 if index is None else len(index), tuple(found))
+
+
+def _pages(reader: Reader, bank: str) -> Iterator[Sequence[Row[Any]]]:
     after = 0
-    while page := reader.page(bank, state=None, after=after, limit=PAGE):
+    while page := reader.rows(bank, after=after, limit=PAGE):
         yield page
         after = page[-1].ordinal
 
 
+def _sound(page: Sequence[Row[Any]], problems: list[str]) -> list[StoredMemory]:
+    """Return the rows that can be read, and add to the problems those that cannot."""
+    sound = []
+    for row in page:
+        try:
+            sound.append(to_memory(row))
+        except StorageError as error:
+            problems.append(str(error))
+    return sound
+
+
 def _wrong_rows(page: Sequence[StoredMemory], state: BankState) -> Iterator[str]:
-    width = 4 * state.dimensions
-    whole = [row.vector if len(row.vector) == width else bytes(width) for row in page]
-    for row, unit in zip(page, is_unit(to_matrix(whole, len(page), state.dimensions)).tolist(), strict=True):
+    for row in page:
         name = f"memory {row.memory.id!r}"
         if row.text_hash != text_hash(row.memory.text):
             yield f"{name}: its text is not the one whose hash is stored"
         if row.memory.model != state.model:
             yield f"{name}: its vector is of model {row.memory.model}, the bank's model is {state.model}"
-        if len(row.vector) != width:
-            yield f"{name}: its vector has {len(row.vector)} bytes, not {width}"
-        elif not unit:
-            yield f"{name}: its vector is not finite or not of length 1"
         if row.revision > state.revision or row.ordinal >= state.next_ordinal:
             yield f"{name}: it is newer than its bank"
+    for place, what in damaged([row.vector for row in page], state.dimensions):
+        yield f"memory {page[place].memory.id!r}: {what}"
 
 
 def _wrong_vectors(page: Sequence[StoredMemory], state: BankState, index: VectorIndex) -> Iterator[str]:
@@ -81,7 +98,7 @@ def _wrong_vectors(page: Sequence[StoredMemory], state: BankState, index: Vector
     held = [row for row in active if row.ordinal in index]
     if not held:
         return
-    stored = to_matrix([row.vector for row in held], len(held), state.dimensions)
+    stored = to_matrix([row.vector for row in held], state.dimensions)
     found = index.vectors(np.array([row.ordinal for row in held], dtype=np.int64))
     rounding = np.abs(stored) * 2.0**-11 + 2.0**-25 if index.is_half else 0.0
     for place in np.flatnonzero((np.abs(found - stored) > rounding).any(axis=1)).tolist():

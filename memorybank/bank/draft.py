@@ -15,11 +15,14 @@ from datetime import datetime
 from typing import Any
 
 from memorybank.bank.reads import not_found
-from memorybank.errors import PreconditionError
-from memorybank.memory import Memory, NewMemory
+from memorybank.errors import InvalidInputError, PreconditionError
+from memorybank.memory import Memory, NewMemory, State
 from memorybank.storage.rows import BankState, StoredMemory, text_hash
 
 __all__ = ["Draft", "evicted"]
+
+BY_HAND = "forgotten by hand"
+STALE = "its source actions have changed or are gone"
 
 _GIVEN_ID = re.compile(r"m([1-9][0-9]{0,14})")
 
@@ -31,12 +34,14 @@ class Draft:
         state: the bank's row; its revision is already the one that this write gets.
         arrived: ordinals of memories that became active, in order: new ones and restored ones.
         dropped: ordinals of memories to be deleted.
+        unwanted: span and source of those among them that were written from the log, and are not to be written again.
     """
 
     def __init__(self, state: BankState, rows: Iterable[StoredMemory], now: datetime) -> None:
         self.state = replace(state, revision=state.revision + 1)
         self.arrived: list[int] = []
         self.dropped: list[int] = []
+        self.unwanted: list[tuple[int, str]] = []
         self._now = now
         self._rows: dict[str, StoredMemory] = {}
         self._ids_of_text: dict[str, list[str]] = {}
@@ -93,6 +98,8 @@ class Draft:
     def edit(self, id: str, vector: bytes | None = None, **changes: Any) -> None:
         """Change fields of a memory. `vector` is that of `changes["text"]`, used only if the text is another one."""
         row = self._rows[id]
+        if "state" in changes:
+            row, changes = _with_state(row, changes)
         memory = replace(row.memory, **changes)
         if vector is not None and memory.text != row.memory.text:
             memory = replace(memory, model=self.state.model)
@@ -103,13 +110,43 @@ class Draft:
 
     def drop(self, ids: Iterable[str]) -> None:
         """Delete memories."""
-        self.dropped += [self._rows.pop(id_).ordinal for id_ in ids]
+        gone = [self._rows.pop(id_) for id_ in ids]
+        self.dropped += [row.ordinal for row in gone]
+        self.unwanted += [(row.span, row.source) for row in gone if row.span is not None and row.source is not None]
 
     def forget(self, ordinals: Iterable[int]) -> None:
-        """Make memories forgotten that were loaded or inserted before."""
+        """Make memories forgotten, for lack of room, that were loaded or inserted before."""
         ids = {row.ordinal: id_ for id_, row in self._rows.items()}
         for ordinal in ordinals:
-            self.edit(ids[ordinal], state="forgotten")
+            self.edit(ids[ordinal], state="forgotten", reason=f"the bank has room for {self.state.capacity}")
+
+    def age(self, row: StoredMemory, source: str | None) -> None:
+        """Make a memory stale unless it was written from what its span holds now; make it what it was if it is again.
+
+        Args:
+            row: a memory written from the log.
+            source: hash of its span as the log stands; None if the log does not reach so far.
+        """
+        memory = self._rows.get(row.memory.id, row).memory
+        if row.source == source and memory.state == "stale":
+            state: State = row.held_state or "active"
+            reason = "" if state == "active" else BY_HAND
+            self._put(replace(row, memory=replace(memory, state=state, reason=reason), held_state=None))
+            if state == "active":
+                self.arrived.append(row.ordinal)
+        elif row.source != source and memory.state != "stale":
+            stale = replace(memory, state="stale", reason=STALE)
+            self._put(replace(row, memory=stale, held_state=memory.state))
+
+    def write(self, item: NewMemory, vector: bytes, *, writer: str, span: int, source: str, is_valid: bool) -> str:
+        """Add a memory written from the log; return its id. One whose source has changed meanwhile is stale at once."""
+        id_ = self._insert(item, None, vector)
+        row = self._rows[id_]
+        self._put(replace(row, memory=replace(row.memory, writer=writer), span=span, source=source))
+        if not is_valid:
+            self.arrived.remove(row.ordinal)
+            self.age(self._rows[id_], None)
+        return id_
 
     def rows(self) -> dict[int, StoredMemory]:
         """Return all rows of the draft, as they will be, by ordinal."""
@@ -175,6 +212,20 @@ class Draft:
             row.vector,
         )
         return row if same else replace(row, revision=self.state.revision)
+
+
+def _with_state(row: StoredMemory, changes: dict[str, Any]) -> tuple[StoredMemory, dict[str, Any]]:
+    """Return the row and the changes with what a new state brings along."""
+    state, reason = changes["state"], changes.get("reason", BY_HAND)
+    if row.memory.state != "stale":
+        same = state == row.memory.state
+        return row, changes | {"reason": row.memory.reason if same else "" if state == "active" else reason}
+    if state == "active":
+        raise InvalidInputError(
+            f"memory {row.memory.id!r} is stale, {STALE}: it is active again when they are back; to keep it whatever "
+            "happens, add its text as a memory of its own"
+        )
+    return replace(row, held_state=state), {name: value for name, value in changes.items() if name != "state"}
 
 
 def evicted(

@@ -21,6 +21,7 @@ from memorybank.memory import Memory, NewMemory, Progress, State
 from memorybank.search.vectors import embed, to_bytes
 from memorybank.storage import BankState, Store, Writer
 from memorybank.storage.rows import text_hash
+from memorybank.storage.story import StoredTask
 
 if TYPE_CHECKING:
     from memorybank.embedding import Embedder
@@ -114,6 +115,7 @@ class BankWriter:
             known = {
                 row.memory.text: row.vector
                 for row in reader.by_hashes(self._bank, [text_hash(text) for text in distinct])
+                if len(row.vector) == 4 * model.dimensions  # a damaged one is not passed on
             }
         new = [text for text in distinct if text not in known]
         if new:
@@ -148,11 +150,14 @@ class BankWriter:
         """
         now = self._clock()
         with self._store.write() as writer:
-            before = writer.bank(self._bank)
-            if before is None and model is None and not create:
+            state = writer.bank(self._bank)
+            if state is None and model is None and not create:
                 raise not_found(self._bank, ids)
-            self._match(before, versions, only_new)
-            state = before or self._new_bank(model or self._model.embedder(), now)
+            self._match(state, versions, only_new)
+            if state is None:
+                new = self._new_bank(model or self._model.embedder(), now)
+                state = writer.create_bank(new)
+                self._match(None if state == new else state, versions, only_new)  # another process may have been faster
             rows = writer.by_ids(self._bank, ids)
             rows += writer.by_hashes(self._bank, [text_hash(text) for text in texts])
             draft = Draft(state if model is None else self._model.adopt(writer, state, model), rows, now)
@@ -161,7 +166,7 @@ class BankWriter:
             yield draft
             if draft.arrived or draft.state.capacity != state.capacity:
                 self._keep_capacity(writer, draft)
-            self._save(writer, before, draft)
+            self._save(writer, state, draft)
 
     def _match(self, before: BankState | None, versions: Set[str] | None, only_new: bool) -> None:
         if only_new and before is not None:
@@ -171,6 +176,7 @@ class BankWriter:
             raise PreconditionError(f"bank {self._bank!r} {found}: read it again and repeat the change")
 
     def _new_bank(self, model: Embedder, now: datetime) -> BankState:
+        """Return the row of a bank that nothing was written to: of revision 0, which no stored bank keeps."""
         return BankState(self._bank, uuid.uuid4().hex, model.name, model.dimensions, 0, 1, 1, None, now)
 
     def _keep_capacity(self, writer: Writer, draft: Draft) -> None:
@@ -196,18 +202,17 @@ class BankWriter:
         draft.load(writer.by_ordinals(self._bank, [ordinal for ordinal in gone if ordinal not in rows]))
         draft.forget(gone)
 
-    def _save(self, writer: Writer, before: BankState | None, draft: Draft) -> None:
+    def _save(self, writer: Writer, before: BankState, draft: Draft) -> None:
         inserts, updates = draft.inserts(), draft.updates()
-        unchanged = before is not None and draft.state == replace(before, revision=draft.state.revision)
+        unchanged = before.revision > 0 and draft.state == replace(before, revision=draft.state.revision)
         if unchanged and not inserts and not updates and not draft.dropped:
             return
-        if before is None:
-            writer.create_bank(draft.state)
-        else:
-            writer.save_bank(draft.state)
+        writer.save_bank(draft.state)
         writer.insert(self._bank, inserts)
         writer.update(self._bank, updates)
         writer.delete(self._bank, draft.dropped, draft.state.revision)
+        for span, source in draft.unwanted:
+            writer.story.put_task(self._bank, StoredTask("memory", span, source, "dropped"))
 
 
 def _told(progress: Progress, before: int, total: int) -> Callable[[int], None]:

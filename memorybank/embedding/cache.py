@@ -251,7 +251,7 @@ def _sound(stored: Mapping[bytes, bytes], dimensions: int) -> dict[bytes, NDArra
     from memorybank.search.vectors import is_unit, to_matrix
 
     keys = [key for key, raw in stored.items() if len(raw) == 4 * dimensions]
-    rows = to_matrix([stored[key] for key in keys], len(keys), dimensions)
+    rows = to_matrix([stored[key] for key in keys], dimensions)
     return {key: row for key, row, unit in zip(keys, rows, is_unit(rows).tolist(), strict=True) if unit}
 
 

@@ -95,7 +95,7 @@ def _retold(stored: Sequence[StoredMemory], dimensions: int) -> list[tuple[tuple
     from memorybank.search.duplicates import retellings
     from memorybank.search.vectors import to_matrix
 
-    vectors = to_matrix([row.vector for row in stored], len(stored), dimensions)
+    vectors = to_matrix([row.vector for row in stored], dimensions)
     found = retellings(vectors, [(row.memory.pinned, row.ordinal) for row in stored])
     return [tuple((stored[place].memory.id, cosine) for place, cosine in each) for each in found]
 

@@ -8,7 +8,7 @@ acknowledged. Reading the revision, searching and fetching the rows see one snap
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ from memorybank.errors import InvalidInputError, StorageError
 from memorybank.forking import renew_after_fork
 from memorybank.search.index import ReadWriteLock, VectorIndex
 from memorybank.search.index_exact import similarities
-from memorybank.search.vectors import to_matrix
+from memorybank.search.vectors import damaged, to_matrix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -134,25 +134,34 @@ class LiveIndex:
 
     def _catch_up(self, reader: Reader, state: BankState) -> None:
         index, self._index = self._index, None  # whatever fails from here on, the next search builds it anew
-        try:
-            if index is None or self._vectors_of != _source(state):
-                index = self._build(reader, state)
-            else:
-                gone, put = reader.changed(self._bank, self._revision)
-                index.remove(gone)
-                index.add([key for key, _ in put], to_matrix([row for _, row in put], len(put), state.dimensions))
-        except InvalidInputError as error:
-            raise StorageError(
-                f"bank {self._bank!r}: a stored vector is damaged ({error}): see `memorybank check`; "
-                "`memorybank reembed` computes them anew"
-            ) from error
+        if index is None or self._vectors_of != _source(state):
+            index = self._build(reader, state)
+        else:
+            gone, put = reader.changed(self._bank, self._revision)
+            index.remove(gone)
+            self._add(index, reader, [key for key, _ in put], [vector for _, vector in put])
         self._index, self._vectors_of, self._revision = index, _source(state), state.revision
 
     def _build(self, reader: Reader, state: BankState) -> VectorIndex:
         index = self._make_index(state.dimensions)
-        for ordinals, joined in reader.active_vectors(self._bank):
-            index.add(ordinals, to_matrix(joined, len(ordinals), state.dimensions))
+        with closing(reader.active_vectors(self._bank)) as bites:
+            for ordinals, vectors in bites:
+                self._add(index, reader, ordinals, vectors)
         return index
+
+    def _add(self, index: VectorIndex, reader: Reader, ordinals: list[int], vectors: list[bytes]) -> None:
+        try:
+            index.add(ordinals, to_matrix(vectors, index.dimensions))
+        except (InvalidInputError, StorageError) as error:
+            place, what = next(damaged(vectors, index.dimensions), (0, str(error)))
+            [row] = reader.by_ordinals(self._bank, [ordinals[place]])
+            raise self._damaged(row, what) from error
+
+    def _damaged(self, row: StoredMemory, what: str) -> StorageError:
+        return StorageError(
+            f"bank {self._bank!r}, memory {row.memory.id!r}: the stored vector is damaged ({what}): `memorybank check` "
+            "lists all such; `memorybank reembed` computes them anew"
+        )
 
     def _find(
         self, reader: Reader, query: NDArray[np.float32], k: int, with_pinned: bool
@@ -162,7 +171,12 @@ class LiveIndex:
         rows = reader.by_ordinals(self._bank, self._index.candidates(query, k).tolist())
         if with_pinned:
             rows = list({row.ordinal: row for row in [*rows, *reader.pinned(self._bank)]}.values())
-        vectors = to_matrix([row.vector for row in rows], len(rows), self._index.dimensions)
+        stored = [row.vector for row in rows]
+        try:
+            vectors = to_matrix(stored, self._index.dimensions)
+        except StorageError as error:
+            place, what = next(damaged(stored, self._index.dimensions), (0, str(error)))
+            raise self._damaged(rows[place], what) from error
         return list(zip(rows, similarities(vectors, query).tolist(), strict=True))
 
 

@@ -5,7 +5,7 @@ The byte format is little-endian float32 (`storage/schema.py`), on every machine
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from memorybank.embedding import Embedder, Kind
 
-__all__ = ["BATCH", "embed", "is_unit", "to_bytes", "to_matrix"]
+__all__ = ["BATCH", "damaged", "embed", "is_unit", "to_bytes", "to_matrix"]
 
 BATCH = 64
 """Texts in one call of the embedder: enough to be fast, few enough to show progress."""
@@ -79,16 +79,28 @@ def to_bytes(vectors: NDArray[np.float32]) -> list[bytes]:
     return [row.tobytes() for row in np.ascontiguousarray(vectors, dtype="<f4")]
 
 
-def to_matrix(stored: bytes | Sequence[bytes], rows: int, dimensions: int) -> NDArray[np.float32]:
-    """Return stored vectors as one matrix, shape (rows, dimensions).
+def to_matrix(stored: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
+    """Return stored vectors as one matrix, shape (len(stored), dimensions).
 
     Raises:
-        StorageError: they are not as long as they must be; the database was written by something else.
+        StorageError: one is not as long as it must be; see `damaged`.
     """
-    joined = stored if isinstance(stored, bytes) else b"".join(stored)
-    if len(joined) != rows * dimensions * 4:
-        raise StorageError(
-            f"the stored vectors are damaged: {rows} of {dimensions} dimensions have {rows * dimensions * 4:,} bytes, "
-            f"not {len(joined):,}: see `memorybank check`; `memorybank reembed` computes them anew"
-        )
-    return np.frombuffer(joined, dtype="<f4").reshape(rows, dimensions).astype(np.float32, copy=False)
+    width = 4 * dimensions
+    if not all(isinstance(one, bytes) and len(one) == width for one in stored):
+        raise StorageError(f"a stored vector does not have {width} bytes")
+    return np.frombuffer(b"".join(stored), dtype="<f4").reshape(-1, dimensions).astype(np.float32, copy=False)
+
+
+def damaged(stored: Sequence[bytes], dimensions: int) -> Iterator[tuple[int, str]]:
+    """Return the places of vectors that cannot be ones of these dimensions, and what is wrong with each."""
+    width = 4 * dimensions
+    whole = [isinstance(one, bytes) and len(one) == width for one in stored]
+    filled = [one if sound else bytes(width) for one, sound in zip(stored, whole, strict=True)]
+    units = is_unit(to_matrix(filled, dimensions)).tolist()
+    for place, (one, sound, unit) in enumerate(zip(stored, whole, units, strict=True)):
+        if not isinstance(one, bytes):
+            yield place, f"its vector is of type {type(one).__name__}"
+        elif not sound:
+            yield place, f"its vector has {len(one)} bytes, not {width}"
+        elif not unit:
+            yield place, "its vector is not finite or not of length 1"

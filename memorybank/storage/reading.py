@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, Select, bindparam, func, select
+from sqlalchemy import BindParameter, ColumnElement, Connection, Row, Select, bindparam, func, select
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from memorybank.memory import State
 from memorybank.storage.rows import BankState, StoredMemory, to_bank, to_memory
 from memorybank.storage.schema import banks, deletions, memories
+from memorybank.storage.story import StoryTable
 
-__all__ = ["CHUNK", "Reader", "chunks"]
+__all__ = ["CHUNK", "ONE_OF", "STATE", "Reader", "chunks"]
 
 CHUNK = 20_000
 """Values in one IN list. SQLite allows 32,766."""
 BITE = 5_000
 """Vectors read at once when an index is built."""
+ONE_OF: Mapping[str, Callable[[ColumnElement[Any]], ColumnElement[bool]]] = {
+    "sqlite": lambda column: column.in_(bindparam("keys", expanding=True)),
+    "postgresql": lambda column: column == func.any(bindparam("keys", type_=ARRAY(type(column.type)))),
+}
+"""By engine: whether a column is one of the values `keys`. PostgreSQL takes them as one array, and plans once."""
 
 _BANK: BindParameter[str] = bindparam("of_bank")
 _OF_BANK = memories.c.bank == _BANK
@@ -24,10 +32,12 @@ _ACTIVE = memories.c.state == "active"
 _VECTORS = select(memories.c.ordinal, memories.c.vector)
 
 # Built once: SQLAlchemy then finds their text in its cache by identity.
-_STATE = select(banks).where(banks.c.bank == _BANK)
+STATE = select(banks).where(banks.c.bank == _BANK)
 _ALL = select(memories).where(_OF_BANK)
 _BY = {
-    name: _ALL.where(memories.c[name].in_(bindparam("keys", expanding=True))) for name in ("id", "ordinal", "text_hash")
+    (engine, name): _ALL.where(one_of(memories.c[name]))
+    for engine, one_of in ONE_OF.items()
+    for name in ("id", "ordinal", "text_hash")
 }
 _PINNED = _ALL.where(_ACTIVE, memories.c.pinned.is_(True))
 _LEAST_USED = (
@@ -39,7 +49,7 @@ _LEAST_USED = (
 _COUNTS = select(memories.c.state, func.count()).where(_OF_BANK).group_by(memories.c.state)
 _ANY = select(memories.c.ordinal).where(_OF_BANK).limit(1)
 _ANY_ACTIVE = _ANY.where(_ACTIVE)
-_ACTIVE_VECTORS = _VECTORS.where(_OF_BANK, _ACTIVE).order_by(memories.c.ordinal)
+_ACTIVE_VECTORS = _VECTORS.where(_OF_BANK, _ACTIVE).order_by(memories.c.ordinal).execution_options(stream_results=True)
 _CHANGED = _VECTORS.add_columns(memories.c.state).where(_OF_BANK, memories.c.revision > bindparam("since"))
 _TEXTS = select(memories.c.ordinal, memories.c.text).where(_OF_BANK, memories.c.revision > bindparam("since"))
 _DELETED = select(deletions.c.ordinal).where(deletions.c.bank == _BANK, deletions.c.revision > bindparam("since"))
@@ -55,6 +65,7 @@ _COUNTS_OF = (
     .where(memories.c.bank.in_(bindparam("keys", expanding=True)))
     .group_by(memories.c.bank, memories.c.state)
 )
+_OF_SPANS = _ALL.where(memories.c.span >= bindparam("since"))
 _PAGE = _ALL.where(memories.c.ordinal > bindparam("after")).order_by(memories.c.ordinal).limit(bindparam("most"))
 _PAGE_OF_STATE = _PAGE.where(memories.c.state == bindparam("of_state"))
 
@@ -65,14 +76,20 @@ def chunks(items: Sequence[Any], size: int = CHUNK) -> Iterator[Sequence[Any]]:
 
 
 class Reader:
-    """Questions inside one transaction: all answers are of the same moment."""
+    """Questions inside one transaction: all answers are of the same moment.
+
+    Attributes:
+        story: those about the bank's log and what is written from it.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._engine = connection.dialect.name
+        self.story = StoryTable(connection)
 
     def bank(self, bank: str) -> BankState | None:
         """Return the bank's row, None if nothing was ever written to it."""
-        row = self._connection.execute(_STATE, {"of_bank": bank}).first()
+        row = self._connection.execute(STATE, {"of_bank": bank}).first()
         return None if row is None else to_bank(row)
 
     def banks(self, namespace: str, *, after: str, limit: int) -> list[tuple[BankState, dict[str, int]]]:
@@ -105,11 +122,19 @@ class Reader:
         """Return all pinned active memories, in no order."""
         return self._all(_PINNED, of_bank=bank)
 
+    def of_spans(self, bank: str, since: int) -> list[StoredMemory]:
+        """Return the memories that were written from a span of that number or a later one, in no order."""
+        return self._all(_OF_SPANS, of_bank=bank, since=since)
+
     def page(self, bank: str, *, state: State | None, after: int, limit: int) -> list[StoredMemory]:
         """Return the next memories behind an ordinal, in the order of storing."""
         if state is None:
             return self._all(_PAGE, of_bank=bank, after=after, most=limit)
         return self._all(_PAGE_OF_STATE, of_bank=bank, after=after, most=limit, of_state=state)
+
+    def rows(self, bank: str, *, after: int, limit: int) -> Sequence[Row[Any]]:
+        """Return the next rows behind an ordinal as they are stored, for `to_memory`: some may be damaged."""
+        return self._connection.execute(_PAGE, {"of_bank": bank, "after": after, "most": limit}).all()
 
     def counts(self, bank: str) -> dict[str, int]:
         """Return how many memories there are by state."""
@@ -124,13 +149,17 @@ class Reader:
         rows = self._connection.execute(_LEAST_USED, {"of_bank": bank, "most": limit})
         return [(use_count, ordinal) for use_count, ordinal in rows]
 
-    def active_vectors(self, bank: str) -> Iterator[tuple[list[int], bytes]]:
-        """Return ordinals and joined vectors of all active memories, a bite at a time."""
-        result = self._connection.execute(_ACTIVE_VECTORS, {"of_bank": bank})
-        cursor = result.cursor  # the driver's own: a Row for each of 100,000 pairs takes as long as reading them
-        while cursor is not None and (bite := cursor.fetchmany(BITE)):
-            yield [row[0] for row in bite], b"".join([row[1] for row in bite])
-        result.close()
+    def active_vectors(self, bank: str) -> Generator[tuple[list[int], list[bytes]]]:
+        """Return ordinals and vectors of all active memories, a bite at a time. Close it if you leave it early."""
+        with closing(self._connection.execute(_ACTIVE_VECTORS, {"of_bank": bank})) as result:
+            first, cursor = result.fetchone(), result.cursor  # of a server's cursor, SQLAlchemy has read one row ahead
+            if first is None or cursor is None:
+                return
+            # The driver's own cursor: a Row for each of 100,000 pairs takes as long as reading them.
+            bite: Sequence[Any] = [first, *cursor.fetchmany(BITE - 1)]
+            while bite:
+                yield [row[0] for row in bite], [row[1] for row in bite]
+                bite = cursor.fetchmany(BITE)
 
     def changed(self, bank: str, since: int) -> tuple[list[int], list[tuple[int, bytes]]]:
         """Return what an index that has seen revision `since` must do: the ordinals to remove, the vectors to put."""
@@ -150,7 +179,9 @@ class Reader:
         return sorted((ordinal, text) for ordinal, text in rows)
 
     def _by(self, column: str, bank: str, keys: Sequence[Any]) -> list[StoredMemory]:
-        found = [row for some in chunks(keys) for row in self._all(_BY[column], of_bank=bank, keys=list(some))]
+        found = [
+            row for some in chunks(keys) for row in self._all(_BY[self._engine, column], of_bank=bank, keys=list(some))
+        ]
         return sorted(found, key=lambda row: row.ordinal)  # ORDER BY would make SQLite walk the whole bank in order
 
     def _all(self, statement: Select[Any], **values: Any) -> list[StoredMemory]:

@@ -1,14 +1,18 @@
-"""Rows of the database as values, and back. No statements and no numpy."""
+"""Rows of the database as values, and back. No statements and no numpy.
+
+What is read is checked, for it may be damaged: SQLite stores any type in any column, and other programs write too.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn, get_args
 
+from memorybank.errors import StorageError
 from memorybank.memory import Memory, State, fingerprint
 
 __all__ = [
@@ -21,6 +25,30 @@ __all__ = [
     "to_memory",
     "to_text",
 ]
+
+
+_BANK_KINDS: Mapping[str, Any] = {
+    **dict.fromkeys(("bank", "incarnation", "model"), str),
+    **dict.fromkeys(("dimensions", "revision", "next_ordinal", "next_number"), int),
+    "capacity": (int, type(None)),
+    "created": str,
+}
+_MEMORY_KINDS: Mapping[str, Any] = {
+    "bank": str,
+    "ordinal": int,
+    "id": str,
+    "revision": int,
+    "state": str,
+    "pinned": (bool, int),
+    "use_count": int,
+    "last_used": (str, type(None)),
+    **dict.fromkeys(("created", "model", "text_hash", "text", "actions", "metadata"), str),
+    "vector": (bytes, memoryview),
+    "writer": (str, type(None)),
+    "span": (int, type(None)),
+    **dict.fromkeys(("source", "held_state", "reason"), (str, type(None))),
+}
+_STATES: tuple[State, ...] = get_args(State)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +93,9 @@ class StoredMemory:
         text_hash: SHA-256 of its text; of what was read, as it was stored.
         vector: little-endian float32.
         memory: what the caller sees.
+        span: the number of the span that it was written from; None if it was written by hand.
+        source: hash of that span.
+        held_state: its state before it became stale.
     """
 
     ordinal: int
@@ -72,6 +103,9 @@ class StoredMemory:
     text_hash: str
     vector: bytes
     memory: Memory
+    span: int | None = None
+    source: str | None = None
+    held_state: State | None = None
 
 
 def text_hash(text: str) -> str:
@@ -100,10 +134,21 @@ def bank_columns(state: BankState) -> dict[str, Any]:
 
 
 def to_bank(row: Sequence[Any]) -> BankState:
-    """Return the value of a row of `banks`, columns in the order of the table."""
-    names = [field.name for field in fields(BankState)]
-    values = dict(zip(names, row, strict=True))
-    return BankState(**values | {"created": datetime.fromisoformat(values["created"])})
+    """Return the value of a row of `banks`, columns in the order of the table.
+
+    Raises:
+        StorageError: the row is damaged.
+    """
+    values = dict(zip(_BANK_KINDS, row, strict=True))
+    try:
+        _check_kinds(row, _BANK_KINDS)
+        if values["dimensions"] < 1:
+            raise ValueError(f"dimensions is {values['dimensions']}")
+        return BankState(**values | {"created": _moment(values["created"])})
+    except ValueError as error:
+        raise StorageError(
+            f"bank {row[0]!r}: its row in the database is damaged ({error}): restore a copy of the database"
+        ) from error
 
 
 def memory_columns(bank: str, stored: StoredMemory) -> dict[str, Any]:
@@ -125,11 +170,20 @@ def memory_columns(bank: str, stored: StoredMemory) -> dict[str, Any]:
         "actions": json.dumps(memory.actions),
         "metadata": json.dumps(dict(memory.metadata)),
         "vector": stored.vector,
+        "writer": memory.writer,
+        "span": stored.span,
+        "source": stored.source,
+        "held_state": stored.held_state,
+        "reason": memory.reason or None,
     }
 
 
 def to_memory(row: Sequence[Any]) -> StoredMemory:
-    """Return the value of a row of `memories`, columns in the order of the table."""
+    """Return the value of a row of `memories`, columns in the order of the table.
+
+    Raises:
+        StorageError: the row is damaged.
+    """
     (
         _,
         ordinal,
@@ -146,19 +200,81 @@ def to_memory(row: Sequence[Any]) -> StoredMemory:
         actions,
         meta,
         vector,
+        writer,
+        span,
+        source,
+        held_state,
+        reason,
     ) = row
-    known: State = state
-    memory = Memory(
-        id=id_,
-        text=text,
-        actions=() if actions == "[]" else tuple(json.loads(actions)),
-        pinned=bool(pinned),
-        metadata={} if meta == "{}" else json.loads(meta),
-        state=known,
-        model=model,
-        created=datetime.fromisoformat(created),
-        last_used=None if last_used is None else datetime.fromisoformat(last_used),
-        use_count=use_count,
-        ordinal=ordinal,
-    )
-    return StoredMemory(ordinal, revision, hashed, bytes(vector), memory)
+    try:
+        _check_kinds(row, _MEMORY_KINDS)
+        memory = Memory(
+            id=id_,
+            text=text,
+            actions=() if actions == "[]" else _actions(actions),
+            pinned=bool(pinned),
+            metadata={} if meta == "{}" else _metadata(meta),
+            state=_state(state),
+            model=model,
+            created=_moment(created),
+            last_used=None if last_used is None else _moment(last_used),
+            use_count=use_count,
+            ordinal=ordinal,
+            writer=writer,
+            reason=reason or "",
+        )
+        held = None if held_state is None else _state(held_state)
+    except (ValueError, RecursionError) as error:
+        raise StorageError(
+            f"bank {row[0]!r}, memory {id_!r}: its row in the database is damaged ({error}): `memorybank check` lists "
+            "all such rows; restore a copy of the database, or correct or delete the row with SQL"
+        ) from error
+    return StoredMemory(ordinal, revision, hashed, bytes(vector), memory, span, source, held)
+
+
+def _check_kinds(row: Sequence[Any], kinds: Mapping[str, Any]) -> None:
+    if not all(map(isinstance, row, kinds.values())):
+        name, value = next(pair for pair in zip(kinds, row, strict=True) if not isinstance(pair[1], kinds[pair[0]]))
+        raise ValueError(f"{name} is of type {type(value).__name__}")
+
+
+def _state(stored: str) -> State:
+    for known in _STATES:
+        if stored == known:
+            return known
+    raise ValueError(f"state is {stored!r}")
+
+
+def _moment(stored: str) -> datetime:
+    moment = datetime.fromisoformat(stored)
+    if moment.tzinfo is None:
+        raise ValueError(f"the time {stored!r} has no zone")
+    return moment
+
+
+def _actions(stored: str) -> tuple[str, ...]:
+    found = _json("actions", stored)
+    if not isinstance(found, list) or not all(isinstance(action, str) for action in found):
+        raise ValueError("actions is no list of strings")
+    return tuple(found)
+
+
+def _metadata(stored: str) -> dict[str, Any]:
+    found = _json("metadata", stored)
+    if not isinstance(found, dict):
+        raise ValueError("metadata is no JSON object")
+    return found
+
+
+def _json(name: str, stored: str) -> Any:
+    try:
+        return _DECODER.decode(stored)
+    except ValueError as error:
+        raise ValueError(f"{name} is not JSON: {error}") from None
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number)

@@ -3,7 +3,8 @@
 What is written where, as other programs may rely on it:
 
 * `vector`: float32, little-endian, `dimensions` of them, of length 1.
-* `text_hash`: SHA-256 of the text in UTF-8, in hexadecimal.
+* `text`: as it is; on PostgreSQL, which has no U+0000, that is U+001A 0, and U+001A is U+001A 1. `model` likewise.
+* `text_hash`: SHA-256 of the text in UTF-8, in hexadecimal; of the text itself, not as PostgreSQL holds it.
 * `actions`, `metadata`: JSON in ASCII. `created`, `last_used`: ISO 8601 in UTC with microseconds.
 * `ordinal`: counts up in a bank and is never given again. It is the FAISS id, and it breaks ties.
 * `banks.revision` grows with every write; `memories.revision` is the bank's revision when the text, the vector or the
@@ -11,6 +12,8 @@ What is written where, as other programs may rely on it:
   is greater than r.
 * `api_keys.secret_hash`: SHA-256 of the secret, in hexadecimal; the secret itself is nowhere. The table belongs to no
   bank and is small: with Citus, a reference table.
+* `writer`: what wrote the memory from the log; null for one written by hand, which has no `span`, `source` (see
+  `story_schema.py`) and `held_state` (what a `stale` memory was before) either. `reason`: why it is in its state.
 * `incarnation`: made anew with the bank, so that an index of a deleted bank is not taken for one of its namesake.
 """
 
@@ -28,13 +31,14 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     String,
     Table,
-    Text,
     UniqueConstraint,
 )
 
+from memorybank.storage.column_types import free_text, plain_text, short_text
+
 __all__ = ["HEAD", "VERSION_TABLE", "api_keys", "banks", "deletions", "memories", "metadata", "version"]
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration in `migrations/versions`; numbers have four digits and follow one another."""
 VERSION_TABLE = "memorybank_schema"
 
@@ -43,48 +47,54 @@ metadata = MetaData()
 banks = Table(
     "banks",
     metadata,
-    Column("bank", String(200), nullable=False),
-    Column("incarnation", String(32), nullable=False),
-    Column("model", Text, nullable=False),
+    Column("bank", short_text(200), nullable=False),
+    Column("incarnation", short_text(32), nullable=False),
+    Column("model", free_text(), nullable=False),
     Column("dimensions", Integer, nullable=False),
     Column("revision", BigInteger, nullable=False),
     Column("next_ordinal", BigInteger, nullable=False),
     Column("next_number", BigInteger, nullable=False),
     Column("capacity", BigInteger, nullable=True),
-    Column("created", String(40), nullable=False),
+    Column("created", short_text(40), nullable=False),
     PrimaryKeyConstraint("bank", name="pk_banks"),
 )
 
 memories = Table(
     "memories",
     metadata,
-    Column("bank", String(200), nullable=False),
+    Column("bank", short_text(200), nullable=False),
     Column("ordinal", BigInteger, nullable=False),
-    Column("id", String(200), nullable=False),
+    Column("id", short_text(200), nullable=False),
     Column("revision", BigInteger, nullable=False),
-    Column("state", String(16), nullable=False),
+    Column("state", short_text(16), nullable=False),
     Column("pinned", Boolean, nullable=False),
     Column("use_count", BigInteger, nullable=False),
-    Column("last_used", String(40), nullable=True),
-    Column("created", String(40), nullable=False),
-    Column("model", Text, nullable=False),
-    Column("text_hash", String(64), nullable=False),
-    Column("text", Text, nullable=False),
-    Column("actions", Text, nullable=False),
-    Column("metadata", Text, nullable=False),
+    Column("last_used", short_text(40), nullable=True),
+    Column("created", short_text(40), nullable=False),
+    Column("model", free_text(), nullable=False),
+    Column("text_hash", short_text(64), nullable=False),
+    Column("text", free_text(), nullable=False),
+    Column("actions", plain_text(), nullable=False),
+    Column("metadata", plain_text(), nullable=False),
     Column("vector", LargeBinary, nullable=False),
+    Column("writer", free_text(), nullable=True),
+    Column("span", BigInteger, nullable=True),
+    Column("source", short_text(64), nullable=True),
+    Column("held_state", short_text(16), nullable=True),
+    Column("reason", plain_text(), nullable=True),
     PrimaryKeyConstraint("bank", "ordinal", name="pk_memories"),
     UniqueConstraint("bank", "id", name="uq_memories_id"),
     ForeignKeyConstraint(["bank"], ["banks.bank"], name="fk_memories_bank", ondelete="CASCADE"),
     Index("ix_memories_text", "bank", "text_hash"),
     Index("ix_memories_revision", "bank", "revision"),
+    Index("ix_memories_span", "bank", "span"),
     Index("ix_memories_use", "bank", "state", "pinned", "use_count", "ordinal"),
 )
 
 deletions = Table(
     "deletions",
     metadata,
-    Column("bank", String(200), nullable=False),
+    Column("bank", short_text(200), nullable=False),
     Column("ordinal", BigInteger, nullable=False),
     Column("revision", BigInteger, nullable=False),
     PrimaryKeyConstraint("bank", "ordinal", name="pk_deletions"),
@@ -95,13 +105,13 @@ deletions = Table(
 api_keys = Table(
     "api_keys",
     metadata,
-    Column("id", String(16), nullable=False),
-    Column("label", String(200), nullable=False),
-    Column("namespace", String(64), nullable=False),
-    Column("access", String(8), nullable=False),
-    Column("secret_hash", String(64), nullable=False),
-    Column("created", String(40), nullable=False),
-    Column("revoked", String(40), nullable=True),
+    Column("id", short_text(16), nullable=False),
+    Column("label", short_text(200), nullable=False),
+    Column("namespace", short_text(64), nullable=False),
+    Column("access", short_text(8), nullable=False),
+    Column("secret_hash", short_text(64), nullable=False),
+    Column("created", short_text(40), nullable=False),
+    Column("revoked", short_text(40), nullable=True),
     PrimaryKeyConstraint("id", name="pk_api_keys"),
 )
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from sqlalchemy import URL, Connection, Engine, make_url, select
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy import Connection, Engine, select
+from sqlalchemy.exc import SQLAlchemyError
 
-from memorybank.errors import InvalidInputError, StorageError
+from memorybank.errors import StorageError
 from memorybank.forking import renew_after_fork
-from memorybank.storage import sqlite
+from memorybank.storage.dialects import Dialect, Queue, database_url, dialect_of
 from memorybank.storage.keys import KeyTable
 from memorybank.storage.reading import Reader
 from memorybank.storage.schema import HEAD
@@ -23,47 +22,30 @@ from memorybank.storage.writing import Writer
 __all__ = ["Store", "open_store"]
 
 
-_OPTIONS = frozenset({"cache", "immutable", "mode", "nolock", "uri", "vfs"})
-"""What a URL may ask of SQLite itself; the driver's own options are this program's business."""
-
-
 def open_store(place: str | os.PathLike[str] = ":memory:", *, create: bool = True) -> Store:
     """Open a database, and make it when it is not there.
 
     Args:
-        place: path of an SQLite file, `:memory:`, or a URL `sqlite:///…`.
-        create: make the file and its tables when they are not there.
+        place: path of an SQLite file, `:memory:`, or a URL: `sqlite:///…`, `postgresql://…`.
+        create: make the file and its tables when they are not there. A PostgreSQL database itself must be there.
 
     Raises:
         InvalidInputError: `place` is none of these.
         StorageError: the database cannot be opened, is not there, or is not one of this program.
     """
-    url = _url(place)
-    where = str(sqlite.file_of(url) or url.database or ":memory:")
-    if not create and sqlite.missing(url):
+    url = database_url(place)
+    dialect = dialect_of(url)
+    url = dialect.checked(url)
+    where = dialect.called(url)
+    if not create and dialect.missing(url):
         raise StorageError(f"database {where}: there is no such file: check the path, or add a memory to make it")
-    store = Store(sqlite.make_engine(url), where, alone=sqlite.is_memory(url))
+    store = Store(dialect, dialect.make_engine(url), where, dialect.queue(url))
     try:
         store.prepare(create=create)
     except BaseException:
         store.close()
         raise
     return store
-
-
-def _url(place: str | os.PathLike[str]) -> URL:
-    if not isinstance(place, str | os.PathLike) or not os.fspath(place) or "\0" in str(place):
-        raise InvalidInputError(f"the database must be a path or a URL, not {place!r}")
-    text = os.fspath(place)
-    if "://" not in text:
-        return URL.create("sqlite", database=None if text == ":memory:" else text)
-    try:
-        url = make_url(text)
-    except (ArgumentError, ValueError) as error:
-        raise InvalidInputError(f"{text!r} is not the URL of a database: {error}") from None
-    if url.drivername not in ("sqlite", "sqlite+pysqlite") or url.host or not _OPTIONS.issuperset(url.query):
-        raise InvalidInputError(f"{text!r} is not supported: give a path, or sqlite:///PATH without a host")
-    return url
 
 
 class Store:
@@ -73,25 +55,27 @@ class Store:
         where: what messages call it.
     """
 
-    def __init__(self, engine: Engine, where: str, *, alone: bool) -> None:
+    def __init__(self, dialect: Dialect, engine: Engine, where: str, queue: Queue) -> None:
         self.where = where
+        self._dialect = dialect
         self._engine = engine
-        self._writing_engine = engine.execution_options(immediate=True)
-        # Threads queue here and not in SQLite, which would let them sleep and try again, the unlucky ones for long.
-        self._alone = alone
+        self._reading_engine = engine.execution_options(**dialect.READING)
+        self._writing_engine = engine.execution_options(**dialect.WRITING)
+        self._queue = queue
         self._make_locks()
         self._closed = False
         renew_after_fork(self)
 
     def _make_locks(self) -> None:
-        self._write_lock = threading.RLock()
-        # In memory there is one connection, and so one transaction at a time of any kind.
-        self._read_lock: AbstractContextManager[object] = self._write_lock if self._alone else nullcontext()
+        everybody: AbstractContextManager[object] = nullcontext()
+        lock = threading.RLock()
+        self._write_lock = everybody if self._queue == "nobody" else lock
+        self._read_lock = lock if self._queue == "all" else everybody
 
     def renew(self) -> None:
         """Leave the parent's connections to it after a fork; a database in memory is the child's own copy."""
         self._make_locks()
-        if not self._alone:
+        if self._queue != "all":
             self._engine.dispose(close=False)
 
     def __repr__(self) -> str:
@@ -106,7 +90,9 @@ class Store:
         if found is None and not create:
             raise StorageError(f"database {self.where}: there is no memory bank in it: check the path")
         with self._writing() as connection:
+            self._dialect.begin_upgrade(connection)
             prepare(connection, self.where)
+        self._dialect.settle(self._engine)
 
     @contextmanager
     def read(self) -> Iterator[Reader]:
@@ -140,7 +126,7 @@ class Store:
     def integrity(self) -> list[str]:
         """Return what the database's own check finds wrong; nothing when it is sound."""
         with self._reading() as connection:
-            return sqlite.integrity(connection)
+            return self._dialect.integrity(connection)
 
     def close(self) -> None:
         """Close all connections. Closing twice is closing once."""
@@ -149,7 +135,7 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with self._read_lock, self._translated(), self._engine.connect() as connection, connection.begin():
+        with self._read_lock, self._translated(), self._reading_engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -163,5 +149,6 @@ class Store:
             raise StorageError(f"database {self.where}: it was closed: open the bank again")
         try:
             yield
-        except (SQLAlchemyError, sqlite3.Error) as error:
-            raise sqlite.explain(error, self.where) from error
+        except (SQLAlchemyError, self._dialect.DRIVER_ERROR) as error:
+            explained = self._dialect.explain(error, self.where)
+            raise explained from (error if self._dialect.is_discreet(error) else None)

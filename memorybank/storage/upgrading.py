@@ -11,6 +11,7 @@ from pathlib import Path
 from sqlalchemy import Connection, insert, inspect, select
 
 from memorybank.errors import StorageError
+from memorybank.storage import story_schema  # noqa: F401 - its tables belong to `metadata`
 from memorybank.storage.schema import HEAD, metadata, version
 
 __all__ = ["current_version", "prepare", "upgrade"]

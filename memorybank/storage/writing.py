@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import BindParameter, bindparam, delete, insert, update
+from sqlalchemy import bindparam, delete, insert, update
+from sqlalchemy.dialects import postgresql, sqlite
 
-from memorybank.storage.reading import Reader, chunks
-from memorybank.storage.rows import BankState, StoredMemory, bank_columns, memory_columns, to_text
+from memorybank.storage.reading import ONE_OF, STATE, Reader, chunks
+from memorybank.storage.rows import BankState, StoredMemory, bank_columns, memory_columns, to_bank, to_text
 from memorybank.storage.schema import banks, deletions, memories
 
 __all__ = ["Writer"]
 
-_KEYS: BindParameter[Any] = bindparam("keys", expanding=True)
 _KEY_COLUMNS = ("bank", "ordinal")
+_LOCKED_STATE = STATE.with_for_update()  # SQLite knows no such clause, and its whole database is locked already
+_CREATE_BANK = {engine.dialect.name: engine.insert(banks).on_conflict_do_nothing() for engine in (postgresql, sqlite)}
 # Without its key: an assignment to it, even of the same value, makes SQLite look at every memory that refers to it.
 _UPDATE_BANK = (
     update(banks)
@@ -27,13 +28,17 @@ _UPDATE = (
     .where(memories.c.bank == bindparam("of_bank"), memories.c.ordinal == bindparam("of_ordinal"))
     .values({column.name: bindparam(column.name) for column in memories.c if column.name not in _KEY_COLUMNS})
 )
-_DELETE = delete(memories).where(memories.c.bank == bindparam("of_bank"), memories.c.ordinal.in_(_KEYS))
 _DROP = tuple(delete(table).where(table.c.bank == bindparam("of_bank")) for table in (deletions, memories, banks))
-_USE = (
-    update(memories)
-    .where(memories.c.bank == bindparam("of_bank"), memories.c.id.in_(_KEYS))
+_DELETE = {
+    engine: delete(memories).where(memories.c.bank == bindparam("of_bank"), one_of(memories.c.ordinal))
+    for engine, one_of in ONE_OF.items()
+}
+_USE = {
+    engine: update(memories)
+    .where(memories.c.bank == bindparam("of_bank"), one_of(memories.c.id))
     .values(use_count=memories.c.use_count + 1, last_used=bindparam("moment"))
-)
+    for engine, one_of in ONE_OF.items()
+}
 _REVECTOR = (
     update(memories)
     .where(memories.c.bank == bindparam("of_bank"), memories.c.ordinal == bindparam("of_ordinal"))
@@ -44,9 +49,18 @@ _REVECTOR = (
 class Writer(Reader):
     """Changes inside one transaction. The caller has raised the bank's revision and saves the bank's row too."""
 
-    def create_bank(self, state: BankState) -> None:
-        """Store a new bank's row."""
-        self._connection.execute(insert(banks), bank_columns(state))
+    def bank(self, bank: str) -> BankState | None:
+        """Return the bank's row, and let others that want to change the bank wait until this transaction ends."""
+        row = self._connection.execute(_LOCKED_STATE, {"of_bank": bank}).first()
+        return None if row is None else to_bank(row)
+
+    def create_bank(self, state: BankState) -> BankState:
+        """Store a new bank's row unless another process was faster; return the row that is there, locked."""
+        statement = _CREATE_BANK[self._engine]
+        while True:
+            self._connection.execute(statement, bank_columns(state))
+            if (found := self.bank(state.bank)) is not None:
+                return found
 
     def save_bank(self, state: BankState) -> None:
         """Store a bank's changed row."""
@@ -73,7 +87,7 @@ class Writer(Reader):
     def delete(self, bank: str, ordinals: Sequence[int], revision: int) -> None:
         """Delete memories and note that they went, for indexes in other processes."""
         for some in chunks(ordinals):
-            self._connection.execute(_DELETE, {"of_bank": bank, "keys": list(some)})
+            self._connection.execute(_DELETE[self._engine], {"of_bank": bank, "keys": list(some)})
         if ordinals:
             gone = [{"bank": bank, "ordinal": ordinal, "revision": revision} for ordinal in ordinals]
             self._connection.execute(insert(deletions), gone)
@@ -87,7 +101,7 @@ class Writer(Reader):
 
     def count_use(self, bank: str, ids: Sequence[str], moment: datetime) -> int:
         """Count one use of each of the memories; return how many of them there are."""
+        values = {"of_bank": bank, "moment": to_text(moment)}
         return sum(
-            self._connection.execute(_USE, {"of_bank": bank, "keys": list(some), "moment": to_text(moment)}).rowcount
-            for some in chunks(ids)
+            self._connection.execute(_USE[self._engine], values | {"keys": list(some)}).rowcount for some in chunks(ids)
         )

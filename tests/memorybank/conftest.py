@@ -69,14 +69,29 @@ def random_embedder() -> type[RandomEmbedder]:
     return RandomEmbedder
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return tmp_path / "memories.sqlite"
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what is marked `both_engines` on each of them, if it has to do with a database."""
+    if metafunc.definition.get_closest_marker("both_engines") and "engine" in metafunc.fixturenames:
+        metafunc.parametrize("engine", ["sqlite", "postgresql"], indirect=True)
 
 
 @pytest.fixture
-def open_bank(database: Path, embedder: HashingEmbedder) -> Iterator[Callable[..., MemoryBank]]:
-    """Open banks on one file, as often as wanted; all are closed at the end."""
+def engine(request: pytest.FixtureRequest) -> str:
+    """The database engine that the test runs on."""
+    return getattr(request, "param", "sqlite")
+
+
+@pytest.fixture
+def database(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> Any:
+    """The place of an empty database: a path, or a URL."""
+    if engine == "sqlite":
+        return tmp_path / "memories.sqlite"
+    return request.getfixturevalue("postgres").emptied()
+
+
+@pytest.fixture
+def open_bank(database: Any, embedder: HashingEmbedder) -> Iterator[Callable[..., MemoryBank]]:
+    """Open banks on one database, as often as wanted; all are closed at the end."""
     opened: list[MemoryBank] = []
 
     def opens(bank: str = "default", **options: Any) -> MemoryBank:
@@ -90,9 +105,9 @@ def open_bank(database: Path, embedder: HashingEmbedder) -> Iterator[Callable[..
 
 
 @pytest.fixture
-def bank(open_bank: Callable[..., MemoryBank]) -> MemoryBank:
-    """An empty bank in memory."""
-    return open_bank(place=":memory:")
+def bank(open_bank: Callable[..., MemoryBank], engine: str) -> MemoryBank:
+    """An empty bank, in memory if the engine can do that."""
+    return open_bank(place=":memory:") if engine == "sqlite" else open_bank()
 
 
 @pytest.fixture

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
+import shlex
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 
 from memorybank import (
     InvalidInputError,
@@ -22,6 +25,8 @@ from memorybank import (
 )
 from memorybank.embedding.testing import HashingEmbedder
 from memorybank.inputs import MAX_ACTIONS, MAX_ID, MAX_METADATA, MAX_TEXT
+
+pytestmark = pytest.mark.both_engines
 
 Opener = Callable[..., MemoryBank]
 
@@ -426,11 +431,13 @@ class TestReading:
 
 
 class TestModels:
-    def test_another_model_is_noticed_on_opening_by_name(self, open_bank: Opener, database: Any) -> None:
-        open_bank().add("x")
+    def test_another_model_is_noticed_on_opening_by_name(self, open_bank: Opener) -> None:
+        bank = open_bank()
+        bank.add("x")
         with pytest.raises(ModelMismatchError) as caught:
             open_bank(embedder=HashingEmbedder(64, name="other"))
-        for part in ("'hashing-64'", "'other'", f"memorybank reembed --db {database} --bank default --model other"):
+        place = shlex.quote(bank._store.where)
+        for part in ("'hashing-64'", "'other'", f"memorybank reembed --db {place} --bank default --model other"):
             assert part in str(caught.value)
 
     def test_and_by_width(self, open_bank: Opener) -> None:
@@ -559,56 +566,114 @@ class TestCheck:
         bank.search("gate")
         return bank
 
-    def spoil(self, bank: MemoryBank, statement: str) -> None:
+    def spoil(self, bank: MemoryBank, changes: str, id_: str, **values: Any) -> None:
         with bank._store._writing() as connection:
-            connection.exec_driver_sql(statement)
+            connection.execute(text(f"UPDATE memories SET {changes} WHERE id = :id"), {"id": id_, **values})  # noqa: S608
 
     def test_all_is_well(self, filled: MemoryBank) -> None:
         report = filled.check()
         assert (report.ok, report.memories, report.indexed) == (True, 3, 2)
 
     @pytest.mark.parametrize(
-        ("statement", "says"),
+        ("id_", "changes", "says"),
         [
-            ("UPDATE memories SET text = 'changed' WHERE id = 'm1'", "memory 'm1': its text is not the one"),
-            ("UPDATE memories SET model = 'x' WHERE id = 'm3'", "memory 'm3': its vector is of model x"),
-            ("UPDATE memories SET vector = x'00' WHERE id = 'm3'", "memory 'm3': its vector has 1 bytes, not 256"),
-            (
-                "UPDATE memories SET vector = zeroblob(256) WHERE id = 'm3'",
-                "memory 'm3': its vector is not finite or not",
-            ),
-            ("UPDATE memories SET state = 'forgotten' WHERE id = 'm1'", "memory 'm1' is forgotten, but in the index"),
-            ("UPDATE memories SET state = 'active' WHERE id = 'm3'", "memory 'm3' is active, but not in the index"),
-            ("DELETE FROM memories WHERE id = 'm1'", "the index holds 2 vectors, the database 1 active"),
-            ("UPDATE memories SET revision = 99 WHERE id = 'm1'", "memory 'm1': it is newer than its bank"),
-            (
-                "UPDATE memories SET vector = (SELECT vector FROM memories WHERE id = 'm2') WHERE id = 'm1'",
-                "memory 'm1': its vector in the index is not the stored one",
-            ),
+            ("m1", {"text": "changed"}, "memory 'm1': its text is not the one"),
+            ("m3", {"model": "x"}, "memory 'm3': its vector is of model x"),
+            ("m3", {"vector": b"\0"}, "memory 'm3': its vector has 1 bytes, not 256"),
+            ("m3", {"vector": bytes(256)}, "memory 'm3': its vector is not finite or not"),
+            ("m1", {"state": "forgotten"}, "memory 'm1' is forgotten, but in the index"),
+            ("m3", {"state": "active"}, "memory 'm3' is active, but not in the index"),
+            ("m1", {"revision": 99}, "memory 'm1': it is newer than its bank"),
+            ("m1", {"vector": HashingEmbedder().embed(["x"])[0].tobytes()}, "memory 'm1': its vector in the index is"),
         ],
     )
-    def test_what_was_changed_behind_its_back_is_found(self, filled: MemoryBank, statement: str, says: str) -> None:
-        self.spoil(filled, statement)
+    def test_what_was_changed_behind_its_back_is_found(
+        self, filled: MemoryBank, id_: str, changes: dict[str, Any], says: str
+    ) -> None:
+        [(column, value)] = changes.items()
+        self.spoil(filled, f"{column} = :value", id_, value=value)
         assert says in "\n".join(filled.check().problems)
 
+    def test_a_row_that_went_behind_its_back_is_found(self, filled: MemoryBank) -> None:
+        with filled._store._writing() as connection:
+            connection.exec_driver_sql("DELETE FROM memories WHERE id = 'm1'")
+        assert "the index holds 2 vectors, the database 1 active memories" in filled.check().problems
+
     @pytest.mark.parametrize(
-        "spoiled",
-        [
-            "UPDATE memories SET vector = x'00' WHERE id = 'm2'",
-            "UPDATE memories SET vector = CAST(zeroblob(252) || x'0000c07f' AS BLOB) WHERE id = 'm2'",
-        ],
+        ("vector", "says"),
+        [(b"\0", "has 1 bytes, not 256"), (bytes(252) + b"\0\0\xc0\x7f", "is not finite or not of length 1")],
     )
     def test_a_damaged_vector_is_named_and_reembedding_mends_it(
-        self, filled: MemoryBank, open_bank: Opener, spoiled: str
+        self, filled: MemoryBank, open_bank: Opener, vector: bytes, says: str
     ) -> None:
-        self.spoil(filled, spoiled)
+        self.spoil(filled, "vector = :vector", "m2", vector=vector)
         fresh = open_bank()
-        with pytest.raises(StorageError, match=r"damaged.*memorybank reembed"):
+        with pytest.raises(
+            StorageError, match=rf"bank 'default', memory 'm2': .*its vector {says}.*memorybank reembed"
+        ):
             fresh.search("wolf")
-        assert any("memory 'm2'" in line for line in fresh.check().problems)
+        assert any(f"memory 'm2': its vector {says}" in line for line in fresh.check().problems)
         fresh.reembed()
         assert ids(fresh.search("wolf howls", limit=1)) == ["m2"]
         assert fresh.check().ok
+
+    def test_vectors_whose_wrong_lengths_add_up_are_not_mixed(self, filled: MemoryBank, open_bank: Opener) -> None:
+        self.spoil(filled, "vector = :vector", "m1", vector=bytes(252))
+        self.spoil(filled, "vector = :vector", "m2", vector=bytes(260))
+        with pytest.raises(StorageError, match=r"memory 'm1': .*has 252 bytes"):
+            open_bank().search("wolf")
+
+    def test_a_vector_damaged_after_it_was_indexed_is_named(self, filled: MemoryBank) -> None:
+        self.spoil(filled, "vector = :vector", "m2", vector=bytes(3))
+        with pytest.raises(StorageError, match=r"memory 'm2': .*has 3 bytes, not 256"):
+            filled.search("wolf")
+
+    def test_a_damaged_vector_is_not_given_to_another_memory_of_that_text(self, filled: MemoryBank) -> None:
+        self.spoil(filled, "vector = :vector", "m2", vector=bytes(3))
+        filled.add("A wolf howls.", id="other")
+        assert [line for line in filled.check().problems if "other" in line] == []
+
+    @pytest.mark.parametrize(
+        ("changes", "says"),
+        [
+            ({"actions": '["a1"'}, "actions is not JSON: Expecting"),
+            ({"actions": '{"a": 1}'}, "actions is no list of strings"),
+            ({"actions": "[1]"}, "actions is no list of strings"),
+            ({"metadata": "[]"}, "metadata is no JSON object"),
+            ({"metadata": '{"a": NaN}'}, "metadata is not JSON: NaN is no number of JSON"),
+            ({"metadata": "[" * 200_000}, "metadata is not JSON|recursion"),
+            ({"created": "yesterday"}, "Invalid isoformat string: 'yesterday'"),
+            ({"created": "2026-01-01T00:00:00"}, "the time '2026-01-01T00:00:00' has no zone"),
+            ({"last_used": ""}, "Invalid isoformat string: ''"),
+            ({"state": "lost"}, "state is 'lost'"),
+        ],
+    )
+    def test_a_damaged_row_is_named_and_the_others_can_be_read(
+        self, filled: MemoryBank, open_bank: Opener, changes: dict[str, Any], says: str
+    ) -> None:
+        [(column, value)] = changes.items()
+        self.spoil(filled, f"{column} = :value", "m2", value=value)
+        named = rf"(?s)bank 'default', memory 'm2': its row in the database is damaged \(.*({says})"
+        fresh = open_bank()
+        for call in (lambda: fresh.get("m2"), fresh.list, lambda: fresh.pin("m2"), lambda: filled.search("wolf howls")):
+            with pytest.raises(StorageError, match=named):
+                call()
+        assert fresh.get("m1").text == "The gate opens."
+        report = fresh.check()
+        assert report.memories == 3
+        assert [line for line in report.problems if "memory 'm2'" in line and re.search(named, line)]
+
+    @pytest.mark.parametrize(("column", "value"), [("created", "yesterday"), ("dimensions", 0)])
+    def test_a_damaged_row_of_the_bank_is_named(
+        self, filled: MemoryBank, open_bank: Opener, column: str, value: Any
+    ) -> None:
+        with filled._store._writing() as connection:
+            connection.execute(text(f"UPDATE banks SET {column} = :value"), {"value": value})  # noqa: S608
+        named = "bank 'default': its row in the database is damaged"
+        for call in (filled.info, lambda: filled.add("x"), lambda: filled.search("x"), open_bank):
+            with pytest.raises(StorageError, match=named):
+                call()
+        assert any(named in line for line in filled.check().problems)
 
     def test_half_precision_agrees_too(self, filled: MemoryBank) -> None:
         from memorybank.search.index import VectorIndex

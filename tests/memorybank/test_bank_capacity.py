@@ -10,6 +10,8 @@ import pytest
 from memorybank import InvalidInputError, MemoryBank
 from memorybank.bank.draft import evicted
 
+pytestmark = pytest.mark.both_engines
+
 
 def active(bank: MemoryBank) -> list[str]:
     return [one.text for one in bank.list("active")]

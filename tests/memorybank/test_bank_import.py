@@ -7,11 +7,17 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import memorybank
+from memorybank import MemoryBank
+
+pytestmark = pytest.mark.both_engines
 
 Child = Callable[..., subprocess.Popen[str]]
 
-HEAVY = ["numpy", "faiss", "sqlalchemy", "alembic", "torch", "sentence_transformers", "fastapi", "pydantic", "rich"]
+HEAVY = ["numpy", "faiss", "sqlalchemy", "alembic", "psycopg", "torch", "sentence_transformers", "fastapi", "pydantic"]
+HEAVY += ["rich"]
 
 
 def loaded(child: Child, program: str) -> set[str]:
@@ -30,7 +36,9 @@ def test_the_command_line_loads_nothing_heavy(child: Child) -> None:
     assert loaded(child, "import memorybank.cli") == set()
 
 
-def test_opening_an_old_bank_needs_no_alembic_and_no_torch(child: Child, database: Path, open_bank) -> None:
+def test_opening_an_old_bank_needs_no_alembic_and_no_torch(
+    child: Child, database: Path | str, engine: str, open_bank: Callable[..., MemoryBank]
+) -> None:
     open_bank().add("x")
     modules = loaded(
         child,
@@ -41,7 +49,7 @@ bank = MemoryBank.open({str(database)!r}, embedder=HashingEmbedder())
 assert bank.search("x")
 """,
     )
-    assert modules == {"numpy", "faiss", "sqlalchemy"}
+    assert modules == {"numpy", "faiss", "sqlalchemy"} | ({"psycopg"} if engine == "postgresql" else set())
 
 
 def test_the_default_model_is_not_loaded_by_opening(child: Child) -> None:

@@ -14,6 +14,8 @@ from memorybank import MemoryBank
 from memorybank.search.index import VectorIndex
 from memorybank.search.live_index import LiveIndex
 
+pytestmark = pytest.mark.both_engines
+
 
 class Model:
     """What a bank is, without a database and without an index."""
@@ -71,7 +73,12 @@ def step(dice: random.Random, bank: MemoryBank, model: Model) -> None:
 
 @pytest.mark.parametrize(("seed", "half_above", "steps"), [(1, [20_000, 30], 1000), (2, [30], 100)])
 def test_the_same_nearest_at_every_step(
-    open_bank: Callable[..., MemoryBank], random_embedder: Any, seed: int, half_above: list[int], steps: int
+    open_bank: Callable[..., MemoryBank],
+    random_embedder: Any,
+    engine: str,
+    seed: int,
+    half_above: list[int],
+    steps: int,
 ) -> None:
     dice, embedder = random.Random(seed), random_embedder(24)
     model = Model(embedder)

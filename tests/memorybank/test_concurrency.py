@@ -14,6 +14,8 @@ import pytest
 from memorybank import MemoryBank
 from memorybank.embedding.testing import HashingEmbedder
 
+pytestmark = pytest.mark.both_engines
+
 Opener = Callable[..., MemoryBank]
 
 
@@ -29,11 +31,16 @@ def in_threads(number: int, work: Callable[[int], Any]) -> list[Any]:
         return list(pool.map(run, range(number)))
 
 
-@pytest.mark.parametrize(("place", "each"), [("file", 63), (":memory:", 25)])
-def test_eight_threads_500_searches_500_adds(open_bank: Opener, random_embedder: Any, place: str, each: int) -> None:
-    options = {} if place == "file" else {"place": place}
-    bank = open_bank(embedder=random_embedder(16), **options)
+def test_eight_threads_500_searches_500_adds(open_bank: Opener, random_embedder: Any) -> None:
+    add_and_search(open_bank(embedder=random_embedder(16)), each=63)
 
+
+def test_eight_threads_on_a_bank_in_memory(random_embedder: Any) -> None:
+    with MemoryBank.open(embedder=random_embedder(16)) as bank:
+        add_and_search(bank, each=25)
+
+
+def add_and_search(bank: MemoryBank, each: int) -> None:
     def work(thread: int) -> None:
         for number in range(each):
             text = f"thread {thread} number {number}"

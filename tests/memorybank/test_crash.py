@@ -2,116 +2,41 @@
 
 from __future__ import annotations
 
-import os
-import random
 import signal
-import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.kills import kill_rounds, lost
 from memorybank import MemoryBank, StorageError
 
 Opener = Callable[..., MemoryBank]
 
-NURSERY = """
-    # Imports everything once, then forks a writer for each line: path, seed. Says how each writer ended.
-    import os, signal, sys
-    import faiss, numpy, sqlalchemy
-    from memorybank import MemoryBank
-    from memorybank.bank.writer import BankWriter
-    from memorybank.embedding.testing import HashingEmbedder
 
-    def write(path, seed):
-        bank = MemoryBank.open(path, embedder=HashingEmbedder())
-        for number in range(100_000):
-            id_ = f"r{seed}-{number}"
-            bank.add_many([
-                {"id": id_, "text": f"round {seed} number {number}"}, {"id": id_ + "b", "text": f"twin {id_}"},
-            ])
-            print("add", id_, flush=True)
-            if number % 3 == 2:
-                bank.edit(id_, text=f"edited {id_}")
-                print("edit", id_, flush=True)
-            if number % 5 == 4:
-                bank.delete(id_, id_ + "b")
-                print("delete", id_, flush=True)
-            if number % 7 == 6:
-                bank.search(f"round {seed}")
-
-    for line in sys.stdin:
-        path, seed = line.split()
-        pid = os.fork()
-        if pid == 0:
-            write(path, int(seed))
-        print("pid", pid, flush=True)
-        _, status = os.waitpid(pid, 0)
-        print("ended", os.waitstatus_to_exitcode(status), flush=True)
-"""
+@pytest.mark.parametrize(("signal_", "databases"), [(signal.SIGKILL, 5), (signal.SIGTERM, 1)], ids=["kill", "term"])
+def test_killed_while_writing(tmp_path: Path, signal_: signal.Signals, databases: int) -> None:
+    """Twenty rounds on each database; the moment of the signal moves over the whole cycle of a write."""
+    for number in range(databases):
+        found = list(kill_rounds(str(tmp_path / f"{number}.sqlite"), 20, seed=number, by=signal_))
+        assert [problem for one in found for problem in one.problems] == []
+        assert len(found) == 20
+        assert sum(one.acknowledged for one in found) > 20
 
 
-def acknowledged(lines: list[str]) -> dict[str, str]:
-    """Return for each id the last thing that was acknowledged about it."""
-    return {id_: action for action, id_ in (line.split() for line in lines if line.count(" ") == 1)}
-
-
-def survives(bank: MemoryBank, seed: int, told: dict[str, str]) -> None:
-    there = {one.id: one.text for one in bank.list()}
-    for id_, action in told.items():
-        number = int(id_.split("-")[1])
-        if action == "delete":
-            assert id_ not in there
-        elif id_ in there:
-            assert there[id_] in (f"round {seed} number {number}", f"edited {id_}")
-            assert action == "add" or there[id_] == f"edited {id_}"
-        else:  # a deletion may have been done and not been told any more; nothing else may be missing
-            assert number % 5 == 4
-            assert id_ == list(told)[-1]
-    twins = {id_ for id_ in there if id_.startswith(f"r{seed}-") and not id_.endswith("b")}
-    assert {f"{id_}b" for id_ in twins} == {id_ for id_ in there if id_.startswith(f"r{seed}-") and id_.endswith("b")}
-
-
-def lines_until(stream: IO[str], first_word: str) -> tuple[list[str], str]:
-    """Return the lines before one that begins with a word, and the rest of that one."""
-    lines: list[str] = []
-    for line in stream:
-        word, _, rest = line.strip().partition(" ")
-        if word == first_word:
-            return lines, rest
-        lines.append(line.strip())
-    raise AssertionError(f"the writers are gone: {lines}")
-
-
-@pytest.mark.parametrize(("signal_", "rounds"), [(signal.SIGKILL, 8), (signal.SIGTERM, 2)])
-def test_killed_while_writing(
-    database: Path, open_bank: Opener, child: Callable[..., subprocess.Popen[str]], signal_: int, rounds: int
-) -> None:
-    """Rounds on one database; the moment of the signal moves over the whole cycle of a write."""
-    dice, written, process = random.Random(5), 0, child(NURSERY)
-    bank = open_bank()
-    assert process.stdin is not None
-    assert process.stdout is not None
-    for seed in range(rounds):
-        process.stdin.write(f"{database} {seed}\n")
-        process.stdin.flush()
-        lines, pid = lines_until(process.stdout, "pid")
-        lines += [process.stdout.readline().strip() for _ in range(dice.randint(1, 25))]
-        time.sleep(dice.random() * 0.004)
-        os.kill(int(pid), signal_)
-        rest, code = lines_until(process.stdout, "ended")
-        assert int(code) == -signal_
-        told = acknowledged([*lines, *rest])
-        written += len(told)
-        fresh = open_bank()
-        for seen in (bank, fresh):
-            survives(seen, seed, told)
-            assert seen.check().ok
-        fresh.close()
-    assert written > rounds
+def test_what_is_lost_would_be_seen(bank: MemoryBank) -> None:
+    bank.add_many([{"id": f"r7-{n}{b}", "text": f"round 7 number {n}"} for n in range(5) for b in ("", "b")])
+    told = {"r7-0": "add", "r7-1": "add", "r7-2": "edit", "r7-3": "delete", "r7-4": "add"}
+    bank.edit("r7-2", text="edited r7-2")
+    bank.delete("r7-3", "r7-3b")
+    assert list(lost(bank, 7, told)) == []
+    bank.edit("r7-2", text="round 7 number 2")
+    bank.edit("r7-1", text="something else")
+    bank.delete("r7-0")
+    bank.add("round 7 number 3", id="r7-3")
+    assert [line.split()[0] for line in lost(bank, 7, told)] == ["r7-0", "r7-1", "r7-2", "r7-3", "of", "of"]
 
 
 @pytest.mark.parametrize("method", ["add", "changed", "remove"])

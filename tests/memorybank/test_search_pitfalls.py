@@ -11,6 +11,8 @@ import pytest
 
 from memorybank import InvalidInputError, MemoryBank
 
+pytestmark = pytest.mark.both_engines
+
 Opener = Callable[..., MemoryBank]
 
 

@@ -1,0 +1,234 @@
+"""The statements about a bank's story: its log, the work that is due, the Story Summary. Each is about one bank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import BindParameter, Connection, Row, bindparam, delete, func, insert, select, update
+
+from memorybank.storage.rows import to_text
+from memorybank.storage.story_schema import actions, stories, summaries, tasks
+
+__all__ = ["StoredAction", "StoredStory", "StoredSummary", "StoredTask", "StoryTable", "TaskStatus"]
+
+What = Literal["memory", "summary"]
+TaskStatus = Literal["claimed", "failed", "written", "empty", "dropped"]
+
+CHUNK = 2_000
+"""Actions written by one statement."""
+
+_BANK: BindParameter[str] = bindparam("of_bank")
+_STORY = select(stories).where(stories.c.bank == _BANK)
+_SAVE = (
+    update(stories)
+    .where(stories.c.bank == _BANK)
+    .values({column.name: bindparam(column.name) for column in stories.c if column.name != "bank"})
+)
+_DUE = (
+    select(stories.c.bank)
+    .where(stories.c.due_at <= bindparam("now"))
+    .order_by(stories.c.due_at)
+    .limit(bindparam("most"))
+)
+_ACTIONS = (
+    select(actions.c.position, actions.c.id, actions.c.kind, actions.c.text, actions.c.hash, actions.c.chain)
+    .where(actions.c.bank == _BANK, actions.c.position >= bindparam("start"), actions.c.position < bindparam("stop"))
+    .order_by(actions.c.position)
+)
+_HEADS = (
+    select(actions.c.id, actions.c.hash)
+    .where(actions.c.bank == _BANK, actions.c.position >= bindparam("start"), actions.c.position < bindparam("stop"))
+    .order_by(actions.c.position)
+)
+_CHAIN = select(actions.c.chain).where(actions.c.bank == _BANK, actions.c.position == bindparam("at"))
+_POSITIONS = select(actions.c.id, actions.c.position).where(
+    actions.c.bank == _BANK, actions.c.id.in_(bindparam("ids", expanding=True))
+)
+_CUT = delete(actions).where(actions.c.bank == _BANK, actions.c.position >= bindparam("start"))
+_TASKS = select(tasks).where(
+    tasks.c.bank == _BANK, tasks.c.what == bindparam("kind"), tasks.c.number >= bindparam("since")
+)
+_DROP_TASK = delete(tasks).where(
+    tasks.c.bank == _BANK,
+    tasks.c.what == bindparam("kind"),
+    tasks.c.number == bindparam("at"),
+    tasks.c.source == bindparam("of_source"),
+)
+_SUMMARIES = select(summaries).where(summaries.c.bank == _BANK).order_by(summaries.c.version.desc())
+_CUT_SUMMARIES = (
+    update(summaries)
+    .where(summaries.c.bank == _BANK, summaries.c.chain.is_(None), summaries.c.through > bindparam("length"))
+    .values(through=bindparam("length"))
+)
+_LAST_SUMMARY = select(func.max(summaries.c.version)).where(summaries.c.bank == _BANK)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStory:
+    """A bank's row of `stories`; see `story_schema.py`."""
+
+    memory_every: int
+    untouched: int
+    summary_every: int
+    length: int = 0
+    settled: int = 0
+    due_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAction:
+    """An action of the log, with its place and its hashes."""
+
+    position: int
+    id: str
+    kind: str
+    text: str
+    hash: str
+    chain: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTask:
+    """What was or is to be written from a source; see `story_schema.py`.
+
+    Attributes:
+        what: `memory` or `summary`.
+        number: of the span, counted from 0; for a summary, how many actions it covers.
+        source: hash of what it is written from.
+        status: `claimed` by `owner` until `until`; `failed`, to be tried again at `until`; done as `written`, `empty`
+            (nothing to tell) or `dropped` (the memory was deleted by hand, and is not wanted again).
+        owner: who works on it.
+        until: see `status`.
+        attempts: how often it was begun.
+        error: why it failed.
+    """
+
+    what: What
+    number: int
+    source: str
+    status: TaskStatus
+    owner: str | None = None
+    until: datetime | None = None
+    attempts: int = 0
+    error: str = ""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nobody has to work on it any more."""
+        return self.status in ("written", "empty", "dropped")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSummary:
+    """A version of the Story Summary; see `story_schema.py`."""
+
+    version: int
+    through: int
+    chain: str | None
+    text: str
+    author: str
+    created: datetime
+
+
+class StoryTable:
+    """Questions and changes inside one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def story(self, bank: str) -> StoredStory | None:
+        """Return the bank's row, None if it never had a log or settings of its own."""
+        row = self._connection.execute(_STORY, {"of_bank": bank}).first()
+        return None if row is None else StoredStory(**_named(row, StoredStory, due_at=_moment(row.due_at)))
+
+    def create(self, bank: str, story: StoredStory) -> None:
+        """Store a new row."""
+        self._connection.execute(insert(stories), {"bank": bank, **_story_columns(story)})
+
+    def save(self, bank: str, story: StoredStory) -> None:
+        """Store a changed row."""
+        self._connection.execute(_SAVE, {"of_bank": bank, **_story_columns(story)})
+
+    def due(self, now: datetime, limit: int) -> list[str]:
+        """Return banks that have work to be begun, the longest waiting first. With Citus this asks all shards."""
+        return list(self._connection.execute(_DUE, {"now": to_text(now), "most": limit}).scalars())
+
+    def actions(self, bank: str, start: int, stop: int) -> list[StoredAction]:
+        """Return the actions at some positions, in their order."""
+        rows = self._connection.execute(_ACTIONS, {"of_bank": bank, "start": start, "stop": stop})
+        return [StoredAction(*row) for row in rows]
+
+    def heads(self, bank: str, start: int, stop: int) -> list[tuple[str, str]]:
+        """Return id and hash of the actions at some positions, in their order."""
+        rows = self._connection.execute(_HEADS, {"of_bank": bank, "start": start, "stop": stop})
+        return [(id_, hash_) for id_, hash_ in rows]
+
+    def chain(self, bank: str, position: int) -> str | None:
+        """Return the chain at a position; None if the log is shorter."""
+        return self._connection.execute(_CHAIN, {"of_bank": bank, "at": position}).scalar()
+
+    def positions(self, bank: str, ids: Sequence[str]) -> dict[str, int]:
+        """Return where those of the actions stand that are in the log."""
+        found: dict[str, int] = {}
+        for some in _pieces(ids):
+            rows = self._connection.execute(_POSITIONS, {"of_bank": bank, "ids": list(some)})
+            found.update((id_, position) for id_, position in rows)
+        return found
+
+    def replace_actions(self, bank: str, start: int, new: Sequence[StoredAction]) -> None:
+        """Cut the log off at a position and put new actions behind it."""
+        self._connection.execute(_CUT, {"of_bank": bank, "start": start})
+        for some in _pieces(new):
+            self._connection.execute(insert(actions), [{"bank": bank, **asdict(action)} for action in some])
+
+    def tasks(self, bank: str, what: What, *, since: int = 0) -> dict[tuple[int, str], StoredTask]:
+        """Return the tasks from a number on, by number and source."""
+        rows = self._connection.execute(_TASKS, {"of_bank": bank, "kind": what, "since": since})
+        found = (StoredTask(**_named(row, StoredTask, until=_moment(row.until))) for row in rows)
+        return {(task.number, task.source): task for task in found}
+
+    def put_task(self, bank: str, task: StoredTask) -> None:
+        """Store a task in place of what was known of it."""
+        key = {"of_bank": bank, "kind": task.what, "at": task.number, "of_source": task.source}
+        self._connection.execute(_DROP_TASK, key)
+        until = None if task.until is None else to_text(task.until)
+        self._connection.execute(insert(tasks), {"bank": bank, **asdict(task), "until": until})
+
+    def summaries(self, bank: str) -> Iterator[StoredSummary]:
+        """Return the versions of the Story Summary, the newest first."""
+        for row in self._connection.execute(_SUMMARIES, {"of_bank": bank}):
+            created = datetime.fromisoformat(row.created)
+            yield StoredSummary(row.version, row.through, row.chain, row.text, row.author, created)
+
+    def next_version(self, bank: str) -> int:
+        """Return the number of the next version of the Story Summary, from 1 on."""
+        return (self._connection.execute(_LAST_SUMMARY, {"of_bank": bank}).scalar() or 0) + 1
+
+    def cut_summaries(self, bank: str, length: int) -> None:
+        """Note that versions of the player's own know no more of the log than its first actions."""
+        self._connection.execute(_CUT_SUMMARIES, {"of_bank": bank, "length": length})
+
+    def insert_summary(self, bank: str, summary: StoredSummary) -> None:
+        """Store a version of the Story Summary."""
+        values = asdict(summary) | {"created": to_text(summary.created)}
+        self._connection.execute(insert(summaries), {"bank": bank, **values})
+
+
+def _story_columns(story: StoredStory) -> dict[str, Any]:
+    return asdict(story) | {"due_at": None if story.due_at is None else to_text(story.due_at)}
+
+
+def _named(row: Row[Any], kind: Any, **converted: Any) -> dict[str, Any]:
+    """Return the values of a row that a dataclass has fields for, by name."""
+    return {field.name: getattr(row, field.name) for field in fields(kind)} | converted
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def _pieces(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    return (items[start : start + CHUNK] for start in range(0, len(items), CHUNK))
