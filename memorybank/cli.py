@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from memorybank import cli_output as output
 from memorybank.bank import MemoryBank
+from memorybank.cli_operator import add_operator_commands
 from memorybank.console import CommandParser, end_process, note, progress_bar, run_command, shown
 from memorybank.errors import InvalidInputError, MemoryBankError
 from memorybank.memory import Memory, NewMemory
@@ -56,16 +57,21 @@ def _parser() -> CommandParser:
 
     _add_changing(command)
     _add_reading(command)
+    add_operator_commands(commands, _add_db)
     return parser
 
 
-def _add_place(parser: argparse.ArgumentParser) -> None:
+def _add_db(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--db",
         metavar="PATH",
         default=os.environ.get("MEMORYBANK_DB") or DEFAULT_DB,
         help=f"SQLite file, or a URL: sqlite:///…, postgresql://… (default: $MEMORYBANK_DB, else {DEFAULT_DB})",
     )
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    _add_db(parser)
     parser.add_argument("--bank", metavar="NAME", default="default", help="the bank's name (default: default)")
 
 

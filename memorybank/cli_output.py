@@ -6,12 +6,13 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from memorybank.console import shown
 from memorybank.memory import Memory, Recalled
 
-__all__ = ["memory_json", "print_json", "print_rows", "recalled_json"]
+__all__ = ["memory_json", "plain_json", "print_json", "print_rows", "recalled_json"]
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -45,6 +46,15 @@ def memory_json(memory: Memory) -> dict[str, Any]:
         "created": memory.created.isoformat(),
         "last_used": None if memory.last_used is None else memory.last_used.isoformat(),
     }
+
+
+def plain_json(value: Any) -> dict[str, Any]:
+    """Return a dataclass as JSON, its times in ISO 8601."""
+    return {name: _plain(found) for name, found in asdict(value).items()}
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def recalled_json(found: Recalled) -> dict[str, Any]:

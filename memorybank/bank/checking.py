@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memorybank.search.live_index import LiveIndex
     from memorybank.storage import BankState, Reader, Store, StoredMemory
 
-__all__ = ["check"]
+__all__ = ["check", "check_rows"]
 
 PAGE = 5_000
 
@@ -35,10 +35,15 @@ def check(store: Store, live: LiveIndex, bank: str) -> CheckReport:
         trouble = str(error)
     try:  # without the index, which cannot be made: its trouble may be one of the rows' or one beside them
         with store.read() as reader:
-            report = _compared(bank, reader, reader.bank(bank), None, problems)
+            report = check_rows(reader, bank, problems)
     except StorageError as error:
         return CheckReport(bank, 0, 0, (*problems, str(error)))
     return report if not report.ok else replace(report, problems=(trouble,))
+
+
+def check_rows(reader: Reader, bank: str, problems: Sequence[str] = ()) -> CheckReport:
+    """Compare a bank's rows with what they must be, whatever its index holds."""
+    return _compared(bank, reader, reader.bank(bank), None, problems)
 
 
 def _compared(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memorybank.search.live_index import LiveIndex
     from memorybank.storage import BankState, StoredMemory
 
-__all__ = ["Question", "answer"]
+__all__ = ["LAST_POOL", "Costs", "Question", "answer"]
 
 FIRST_POOL = 64
 """Memories looked at first for a token budget; four times as many each time that it could hold more."""
@@ -56,10 +56,10 @@ def answer(
     ranked = partial(_ranked, live, vector, partial(model.guard, model=embedder), question)
     if max_tokens is None:
         return ranked(question.limit)
-    return _within(ranked, question.limit, max_tokens, _Costs(count_tokens or _default_counter()))
+    return _within(ranked, question.limit, max_tokens, Costs(count_tokens or _default_counter()))
 
 
-def _within(ranked: Callable[[int], list[Recalled]], limit: int, max_tokens: int, costs: _Costs) -> list[Recalled]:
+def _within(ranked: Callable[[int], list[Recalled]], limit: int, max_tokens: int, costs: Costs) -> list[Recalled]:
     """Fill a token budget from the best k, and from more while there may be more that fits."""
     pool, most = FIRST_POOL, max(LAST_POOL, limit)
     while True:
@@ -106,7 +106,7 @@ def _default_counter() -> Callable[[str], int]:
     return open_tokenizer().count
 
 
-class _Costs:
+class Costs:
     """What memories cost as blocks (SPEC.md section 2); each text is counted once."""
 
     def __init__(self, count_tokens: Callable[[str], int]) -> None:
@@ -114,6 +114,7 @@ class _Costs:
         self._known: dict[str, int] = {}
 
     def of(self, found: Sequence[Recalled]) -> Iterator[int]:
+        """Return the cost of each result, counted when it is asked for."""
         return (self._cost(one.memory.text) for one in found)
 
     def _cost(self, text: str) -> int:

@@ -1,0 +1,57 @@
+"""A bank of a hosted service, with the names, values and errors of a bank in process (SPEC.md section 10).
+
+::
+
+    from memorybank.client import RemoteBank
+
+    with RemoteBank("https://memories.example.com", "story-1", key=key) as bank:
+        bank.add("Mara hid the silver key under the chapel floor.")
+
+A program moves from one to the other by changing the constructor; `assemble(adventure, bank)` takes either.
+`AsyncRemoteBank` has the same calls, to be awaited. They need httpx: `pip install 'story-context[client]'`.
+
+What differs from `memorybank.MemoryBank`:
+
+* `reembed` and `check` are for who has the database, and not here.
+* More than 1,000 memories at once, or 4 MiB of them, go in several requests. Each is all or none, the whole is not;
+  `progress` is called after each. What needs no bank to be checked is checked for all before the first is sent.
+* `delete` takes `if_match` with one id only.
+* `search` has a `limit` of at most 1,000. With `count_tokens` it fetches the best 1,000 and fills the budget here;
+  without, the service counts the tokens of o200k_base.
+* An item of `edit_many` that changes nothing is refused.
+* `Memory.ordinal` is 0 where the service does not tell it; memories made in one call then have no order among them.
+* A bank's name has at most 128 characters and no slash. `get`, and what takes `if_match`, cannot name a memory whose id
+  is `.` or `..`. The cursor of a page is another text.
+* Beside the bank's own errors there are those of `memorybank.client.errors`.
+
+Requests are repeated, with growing pauses, when the service is busy, out of reach or does not answer: those that do no
+harm twice. `mark_used`, conditional changes and the deletion of several memories are repeated only if nothing can have
+been done: no connection was made, or the service refused before it began.
+
+Reading order: `remote.py` and `remote_async.py` (the faces), `protocol.py` (a call as requests), `answers.py` (JSON as
+values), `exchange.py` (when to try again), `refusals.py` (answers as exceptions), `transport.py` (httpx), `wire.py`.
+"""
+
+from __future__ import annotations
+
+from memorybank.client.errors import (
+    ForbiddenError,
+    ProtocolError,
+    RateLimitedError,
+    ServiceError,
+    UnauthorizedError,
+    UnavailableError,
+)
+from memorybank.client.remote import RemoteBank
+from memorybank.client.remote_async import AsyncRemoteBank
+
+__all__ = [
+    "AsyncRemoteBank",
+    "ForbiddenError",
+    "ProtocolError",
+    "RateLimitedError",
+    "RemoteBank",
+    "ServiceError",
+    "UnauthorizedError",
+    "UnavailableError",
+]

@@ -1,0 +1,178 @@
+"""`RemoteBank`: a bank of a service, with the calls of `MemoryBank`. Each call blocks until it is answered."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeAlias, TypeVar
+
+from memorybank.bank.info import BankInfo, Page
+from memorybank.bank.reads import Memories
+from memorybank.client.connection import Connection
+from memorybank.client.exchange import Send, Steps, Wait
+from memorybank.client.transport import Transport
+from memorybank.client.wire import Answer, NoAnswer
+from memorybank.memory import Memory, NewMemory, Progress, Recalled, State
+
+__all__ = ["RemoteBank"]
+
+T = TypeVar("T")
+Results: TypeAlias = list[Recalled]  # inside the class, `list` is a method
+
+
+class RemoteBank(Connection):
+    """A bank of a service, for any number of threads; what a call does is said at `memorybank.MemoryBank`.
+
+    ::
+
+        with RemoteBank("https://memories.example.com", "story-1", key=key) as bank:
+            bank.add("Mara hid the silver key under the chapel floor.")
+            bank.search("Where is the key?", limit=1)[0].memory.text
+
+    What differs is said in the docstring of the package.
+    """
+
+    def renew(self) -> None:
+        """Make new connections: a child that was forked must not use its parent's."""
+        self._transport = Transport(self.url, self._key)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; further calls raise `UnavailableError`."""
+        self._closed = True
+        self._transport.close()
+
+    def add(
+        self,
+        text: str,
+        *,
+        id: str | None = None,
+        actions: Iterable[str] = (),
+        pinned: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Memory:
+        """Store a memory; the same one written again is still one."""
+        item = {"text": text, "id": id, "actions": actions, "pinned": pinned, "metadata": metadata or {}}
+        return self._run(self._calls.add(item))
+
+    def add_many(
+        self, items: Iterable[NewMemory | Mapping[str, Any] | str], *, progress: Progress | None = None
+    ) -> Memories:
+        """Store memories, 1,000 at a time, each thousand all or none."""
+        return self._run(self._calls.add_many(items, progress))
+
+    def edit(
+        self,
+        id: str,
+        *,
+        text: str | None = None,
+        actions: Iterable[str] | None = None,
+        pinned: bool | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        state: State | None = None,
+        if_match: str | Iterable[str] | None = None,
+    ) -> Memory:
+        """Change what is given of a memory."""
+        changes = {"text": text, "actions": actions, "pinned": pinned, "metadata": metadata, "state": state}
+        return self._run(self._calls.edit(id, changes, if_match))
+
+    def edit_many(self, edits: Iterable[Mapping[str, Any]], *, progress: Progress | None = None) -> Memories:
+        """Change memories, 1,000 at a time, each thousand all or none."""
+        return self._run(self._calls.edit_many(edits, progress))
+
+    def delete(self, *ids: str, if_match: str | Iterable[str] | None = None) -> None:
+        """Delete memories for good, 1,000 at a time, each thousand all or none."""
+        self._run(self._calls.delete(ids, if_match))
+
+    def delete_many(self, ids: Iterable[str]) -> None:
+        """Delete memories; see `delete`."""
+        self._run(self._calls.delete(ids))
+
+    def pin(self, *ids: str) -> Memories:
+        """Pin memories."""
+        return self._run(self._calls.change(ids, pinned=True))
+
+    def unpin(self, *ids: str) -> Memories:
+        """Take the pins off."""
+        return self._run(self._calls.change(ids, pinned=False))
+
+    def forget(self, *ids: str) -> Memories:
+        """Forget memories: still listed and restorable, not searched."""
+        return self._run(self._calls.change(ids, state="forgotten"))
+
+    def restore(self, *ids: str) -> Memories:
+        """Make forgotten memories active again."""
+        return self._run(self._calls.change(ids, state="active"))
+
+    def mark_used(self, ids: Iterable[str]) -> int:
+        """Count one use of each memory that went into a committed context; return how many there were."""
+        return self._run(self._calls.mark_used(ids))
+
+    def set_capacity(
+        self, capacity: int | None, *, if_match: str | Iterable[str] | None = None, only_new: bool = False
+    ) -> BankInfo:
+        """Limit the number of active memories; None lifts the limit. Makes the bank if it is not there."""
+        return self._run(self._calls.set_capacity(capacity, if_match, only_new))
+
+    def get(self, id: str) -> Memory:
+        """Return a memory."""
+        return self._run(self._calls.get(id))
+
+    def list(self, state: State | None = None) -> Memories:
+        """Return all memories, or all of one state, in the order of storing."""
+        return self._run(self._calls.list(state))
+
+    def page(self, *, state: State | None = None, limit: int = 100, cursor: str | None = None) -> Page:
+        """Return the next memories in the order of storing, and the cursor of those behind them."""
+        return self._run(self._calls.page(state, limit, cursor))
+
+    def count(self, state: State | None = None) -> int:
+        """Return the number of memories, or of those of one state."""
+        return self._run(self._calls.count(state))
+
+    def info(self) -> BankInfo:
+        """Return what there is to know of the bank as a whole."""
+        return self._run(self._calls.info())
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        max_tokens: int | None = None,
+        count_tokens: Callable[[str], int] | None = None,
+        min_similarity: float | None = None,
+        ranking: str = "semantic",
+        pinned_first: bool = False,
+        explain: bool = False,
+        retellings: bool = False,
+    ) -> Results:
+        """Return the active memories that are nearest to a query, best first."""
+        how = {"limit": limit, "min_similarity": min_similarity, "ranking": ranking}
+        how |= {"pinned_first": pinned_first, "explain": explain, "retellings": retellings}
+        return self._run(self._calls.search(query, max_tokens=max_tokens, count_tokens=count_tokens, **how))
+
+    def _run(self, steps: Steps[T]) -> T:
+        self._check_open()
+        outcome: Any = None
+        while True:
+            try:
+                step = steps.send(outcome)
+            except StopIteration as finished:
+                returned: T = finished.value
+                return returned
+            outcome = self._do(step)
+
+    def _do(self, step: Send | Wait) -> Answer | NoAnswer | None:
+        if isinstance(step, Wait):
+            time.sleep(step.seconds)
+            return None
+        return self._transport.send(step.request, step.seconds)
