@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from memorybank import inputs
-from memorybank.bank.edits import BankEdits
 from memorybank.bank.info import CheckReport
 from memorybank.bank.model import ModelInUse
+from memorybank.bank.story import BankStory
 from memorybank.errors import InvalidInputError
 from memorybank.memory import Progress, Recalled
 from memorybank.search.answer import LAST_POOL, Question, answer
@@ -36,7 +36,7 @@ Results: TypeAlias = list[Recalled]  # inside the class, `list` is a method
 DEFAULT_LIMIT = 10
 
 
-class MemoryBank(BankEdits):
+class MemoryBank(BankStory):
     """A bank of memories, for any number of threads; other processes may use the same bank at the same time.
 
     A write is on disk when its call returns, and the next search by anyone finds it. A call that raises has changed
@@ -59,12 +59,11 @@ class MemoryBank(BankEdits):
         live: LiveIndex | None = None,
     ) -> None:
         """See `open`; this is for several banks on one store (`memorybank.host`), which `close` closes for all."""
-        from memorybank.bank.writer import BankWriter
+        from memorybank.bank.story_writer import StoryWriter
         from memorybank.search.live_index import LiveIndex
 
         model = ModelInUse(store, embedder)
-        super().__init__(store, name, BankWriter(store, name, model, _zoned(clock) if clock else _now))
-        self._model = model
+        super().__init__(store, name, StoryWriter(store, name, model, _zoned(clock) if clock else _now), model)
         self._live = LiveIndex(store, name) if live is None else live
 
     @classmethod

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import json
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,7 @@ from memorybank.bank.reads import not_found
 from memorybank.errors import InvalidInputError, PreconditionError
 from memorybank.memory import Memory, NewMemory, State
 from memorybank.storage.rows import BankState, StoredMemory, text_hash
+from memorybank.writing.staleness import Source, source_hash
 
 __all__ = ["Draft", "evicted"]
 
@@ -34,14 +35,14 @@ class Draft:
         state: the bank's row; its revision is already the one that this write gets.
         arrived: ordinals of memories that became active, in order: new ones and restored ones.
         dropped: ordinals of memories to be deleted.
-        unwanted: span and source of those among them that were written from the log, and are not to be written again.
+        unwanted: those among them that were written from the log, and are not to be written again.
     """
 
     def __init__(self, state: BankState, rows: Iterable[StoredMemory], now: datetime) -> None:
         self.state = replace(state, revision=state.revision + 1)
         self.arrived: list[int] = []
         self.dropped: list[int] = []
-        self.unwanted: list[tuple[int, str]] = []
+        self.unwanted: list[StoredMemory] = []
         self._now = now
         self._rows: dict[str, StoredMemory] = {}
         self._ids_of_text: dict[str, list[str]] = {}
@@ -58,6 +59,10 @@ class Draft:
     def memory(self, id: str) -> Memory:
         """Return a memory as it will be."""
         return self._rows[id].memory
+
+    def row(self, id: str) -> StoredMemory:
+        """Return a memory's row as it will be."""
+        return self._rows[id]
 
     def require(self, ids: Iterable[str]) -> None:
         """Raise MemoryNotFoundError unless all of these memories exist."""
@@ -112,7 +117,7 @@ class Draft:
         """Delete memories."""
         gone = [self._rows.pop(id_) for id_ in ids]
         self.dropped += [row.ordinal for row in gone]
-        self.unwanted += [(row.span, row.source) for row in gone if row.span is not None and row.source is not None]
+        self.unwanted += [row for row in gone if row.source is not None]
 
     def forget(self, ordinals: Iterable[int]) -> None:
         """Make memories forgotten, for lack of room, that were loaded or inserted before."""
@@ -120,32 +125,35 @@ class Draft:
         for ordinal in ordinals:
             self.edit(ids[ordinal], state="forgotten", reason=f"the bank has room for {self.state.capacity}")
 
-    def age(self, row: StoredMemory, source: str | None) -> None:
-        """Make a memory stale unless it was written from what its span holds now; make it what it was if it is again.
+    def age(self, row: StoredMemory, span: int | None) -> None:
+        """Make a memory stale, or what it was before it became so.
 
         Args:
             row: a memory written from the log.
-            source: hash of its span as the log stands; None if the log does not reach so far.
+            span: where its actions stand in the log now; None if they do not.
         """
-        memory = self._rows.get(row.memory.id, row).memory
-        if row.source == source and memory.state == "stale":
+        memory = self._rows[row.memory.id].memory
+        if span is None:
+            if memory.state != "stale":
+                stale = replace(memory, state="stale", reason=STALE)
+                self._put(replace(row, memory=stale, held_state=memory.state))
+                self.arrived = [ordinal for ordinal in self.arrived if ordinal != row.ordinal]
+        elif memory.state != "stale":
+            self._put(replace(row, span=span))
+        else:
             state: State = row.held_state or "active"
-            reason = "" if state == "active" else BY_HAND
-            self._put(replace(row, memory=replace(memory, state=state, reason=reason), held_state=None))
+            valid = replace(memory, state=state, reason="" if state == "active" else BY_HAND)
+            self._put(replace(row, memory=valid, span=span, held_state=None))
             if state == "active":
                 self.arrived.append(row.ordinal)
-        elif row.source != source and memory.state != "stale":
-            stale = replace(memory, state="stale", reason=STALE)
-            self._put(replace(row, memory=stale, held_state=memory.state))
 
-    def write(self, item: NewMemory, vector: bytes, *, writer: str, span: int, source: str, is_valid: bool) -> str:
-        """Add a memory written from the log; return its id. One whose source has changed meanwhile is stale at once."""
+    def write(self, item: NewMemory, vector: bytes, *, writer: str, span: int, sources: Sequence[Source]) -> str:
+        """Add a memory written from a span of the log; return its id."""
         id_ = self._insert(item, None, vector)
         row = self._rows[id_]
-        self._put(replace(row, memory=replace(row.memory, writer=writer), span=span, source=source))
-        if not is_valid:
-            self.arrived.remove(row.ordinal)
-            self.age(self._rows[id_], None)
+        hashes = tuple(source.text_hash for source in sources)
+        memory = replace(row.memory, writer=writer)
+        self._put(replace(row, memory=memory, span=span, source=source_hash(sources), source_hashes=hashes))
         return id_
 
     def rows(self) -> dict[int, StoredMemory]:

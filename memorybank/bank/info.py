@@ -8,7 +8,7 @@ from datetime import datetime
 
 from memorybank.memory import Memory
 
-__all__ = ["BankInfo", "CheckReport", "Page"]
+__all__ = ["BankInfo", "CheckReport", "LogChange", "Page", "Pending", "Summary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +69,58 @@ class CheckReport:
     def ok(self) -> bool:
         """Whether nothing is wrong."""
         return not self.problems
+
+
+@dataclass(frozen=True, slots=True)
+class LogChange:
+    """What became of a bank when its log changed.
+
+    Attributes:
+        length: actions in the log now.
+        same: how many of them, from the first on, were there before.
+        stale: ids of the memories that hold no longer.
+        valid: ids of those that hold again.
+        pending: memories that are due and not written yet.
+    """
+
+    length: int
+    same: int
+    stale: tuple[str, ...]
+    valid: tuple[str, ...]
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A memory that is due and not written yet.
+
+    Attributes:
+        actions: ids of its source actions.
+        attempts: how often somebody has tried.
+        error: why the last try failed; "" if none has.
+        retry_at: before this moment nobody tries again; None for at once.
+    """
+
+    actions: tuple[str, ...]
+    attempts: int
+    error: str
+    retry_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A version of the Story Summary.
+
+    Attributes:
+        version: its number, from 1 on.
+        text: what it says.
+        author: the writer's name, or `player`.
+        through: how many actions from the beginning on were known to it.
+        created: when it was written, in UTC.
+    """
+
+    version: int
+    text: str
+    author: str
+    through: int
+    created: datetime

@@ -21,7 +21,7 @@ from memorybank.memory import Memory, NewMemory, Progress, State
 from memorybank.search.vectors import embed, to_bytes
 from memorybank.storage import BankState, Store, Writer
 from memorybank.storage.rows import text_hash
-from memorybank.storage.story import StoredTask
+from memorybank.story.work import dropped
 
 if TYPE_CHECKING:
     from memorybank.embedding import Embedder
@@ -126,7 +126,13 @@ class BankWriter:
         return known
 
     @contextmanager
-    def _draft(
+    def _draft(self, ids: Sequence[str], **options: Any) -> Iterator[Draft]:
+        """Begin a write about some memories, and store the draft when the block ends; see `_write`."""
+        with self._write(ids, **options) as (_, draft):
+            yield draft
+
+    @contextmanager
+    def _write(
         self,
         ids: Sequence[str],
         *,
@@ -136,7 +142,7 @@ class BankWriter:
         create: bool = False,
         versions: Set[str] | None = None,
         only_new: bool = False,
-    ) -> Iterator[Draft]:
+    ) -> Iterator[tuple[Writer, Draft]]:
         """Begin a write about some memories, and store the draft when the block ends.
 
         Args:
@@ -163,7 +169,7 @@ class BankWriter:
             draft = Draft(state if model is None else self._model.adopt(writer, state, model), rows, now)
             if known:
                 draft.require(ids)
-            yield draft
+            yield writer, draft
             if draft.arrived or draft.state.capacity != state.capacity:
                 self._keep_capacity(writer, draft)
             self._save(writer, state, draft)
@@ -211,8 +217,8 @@ class BankWriter:
         writer.insert(self._bank, inserts)
         writer.update(self._bank, updates)
         writer.delete(self._bank, draft.dropped, draft.state.revision)
-        for span, source in draft.unwanted:
-            writer.story.put_task(self._bank, StoredTask("memory", span, source, "dropped"))
+        for row in draft.unwanted:
+            writer.story.put_task(self._bank, dropped(row))
 
 
 def _told(progress: Progress, before: int, total: int) -> Callable[[int], None]:

@@ -104,6 +104,11 @@ _REASONS = {
 
 def checked(url: URL) -> URL:
     """Return the URL for psycopg 3."""
+    if "@" in (url.database or ""):
+        raise InvalidInputError(
+            "the URL of the database has an @ behind its host: give postgresql://USER:PASSWORD@HOST:PORT/NAME, and "
+            "in the password %40 for @, %2F for /, %3A for :, %23 for #"
+        )
     if unknown := sorted(url.query.keys() - _OPTIONS):
         raise InvalidInputError(
             f"{called(url.set(query={}))}: the option {unknown[0]!r} is not supported; known are "

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, Row, Select, bindparam, func, select
+from sqlalchemy import BindParameter, ColumnElement, Connection, Row, Select, and_, bindparam, func, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from memorybank.memory import State
@@ -65,7 +65,18 @@ _COUNTS_OF = (
     .where(memories.c.bank.in_(bindparam("keys", expanding=True)))
     .group_by(memories.c.bank, memories.c.state)
 )
-_OF_SPANS = _ALL.where(memories.c.span >= bindparam("since"))
+_OF_SPANS = _ALL.where(
+    or_(
+        and_(memories.c.span >= bindparam("since"), memories.c.span < bindparam("stop")),
+        and_(memories.c.state == "stale", memories.c.span.is_not(None)),
+    )
+)
+_TEXTS_OF_SPANS = (
+    select(memories.c.text)
+    .where(_OF_BANK, memories.c.span >= bindparam("since"), memories.c.span < bindparam("stop"))
+    .where(memories.c.state != "stale")
+    .order_by(memories.c.span, memories.c.ordinal)
+)
 _PAGE = _ALL.where(memories.c.ordinal > bindparam("after")).order_by(memories.c.ordinal).limit(bindparam("most"))
 _PAGE_OF_STATE = _PAGE.where(memories.c.state == bindparam("of_state"))
 
@@ -127,9 +138,14 @@ class Reader:
         """Return all pinned active memories, in no order."""
         return self._all(_PINNED, of_bank=bank)
 
-    def of_spans(self, bank: str, since: int) -> list[StoredMemory]:
-        """Return the memories that were written from a span of that number or a later one, in no order."""
-        return self._all(_OF_SPANS, of_bank=bank, since=since)
+    def of_spans(self, bank: str, since: int, stop: int) -> list[StoredMemory]:
+        """Return the memories written from actions between two positions, and all stale ones, in no order."""
+        return self._all(_OF_SPANS, of_bank=bank, since=since, stop=stop)
+
+    def texts_of_spans(self, bank: str, start: int, stop: int) -> list[str]:
+        """Return the texts of the memories that hold and were written from actions between two positions."""
+        values = {"of_bank": bank, "since": start, "stop": stop}
+        return list(self._connection.execute(_TEXTS_OF_SPANS, values).scalars())
 
     def page(self, bank: str, *, state: State | None, after: int, limit: int) -> list[StoredMemory]:
         """Return the next memories behind an ordinal, in the order of storing."""

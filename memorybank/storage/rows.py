@@ -46,7 +46,7 @@ _MEMORY_KINDS: Mapping[str, Any] = {
     "vector": (bytes, memoryview),
     "writer": (str, type(None)),
     "span": (int, type(None)),
-    **dict.fromkeys(("source", "held_state", "reason"), (str, type(None))),
+    **dict.fromkeys(("source", "source_hashes", "held_state", "reason"), (str, type(None))),
 }
 _STATES: tuple[State, ...] = get_args(State)
 
@@ -93,8 +93,9 @@ class StoredMemory:
         text_hash: SHA-256 of its text; of what was read, as it was stored.
         vector: little-endian float32.
         memory: what the caller sees.
-        span: the number of the span that it was written from; None if it was written by hand.
-        source: hash of that span.
+        span: the position of its first action in the log; None if it was written by hand.
+        source: hash of the span that it was written from.
+        source_hashes: hashes of the texts of its actions.
         held_state: its state before it became stale.
     """
 
@@ -105,6 +106,7 @@ class StoredMemory:
     memory: Memory
     span: int | None = None
     source: str | None = None
+    source_hashes: tuple[str, ...] = ()
     held_state: State | None = None
 
 
@@ -173,6 +175,7 @@ def memory_columns(bank: str, stored: StoredMemory) -> dict[str, Any]:
         "writer": memory.writer,
         "span": stored.span,
         "source": stored.source,
+        "source_hashes": json.dumps(stored.source_hashes) if stored.source_hashes else None,
         "held_state": stored.held_state,
         "reason": memory.reason or None,
     }
@@ -203,6 +206,7 @@ def to_memory(row: Sequence[Any]) -> StoredMemory:
         writer,
         span,
         source,
+        source_hashes,
         held_state,
         reason,
     ) = row
@@ -224,12 +228,13 @@ def to_memory(row: Sequence[Any]) -> StoredMemory:
             reason=reason or "",
         )
         held = None if held_state is None else _state(held_state)
+        hashes = () if source_hashes is None else _actions(source_hashes)
     except (ValueError, RecursionError) as error:
         raise StorageError(
             f"bank {row[0]!r}, memory {id_!r}: its row in the database is damaged ({error}): `memorybank check` lists "
             "all such rows; restore a copy of the database, or correct or delete the row with SQL"
         ) from error
-    return StoredMemory(ordinal, revision, hashed, bytes(vector), memory, span, source, held)
+    return StoredMemory(ordinal, revision, hashed, bytes(vector), memory, span, source, hashes, held)
 
 
 def _check_kinds(row: Sequence[Any], kinds: Mapping[str, Any]) -> None:

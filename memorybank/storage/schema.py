@@ -12,8 +12,9 @@ What is written where, as other programs may rely on it:
   is greater than r.
 * `api_keys.secret_hash`: SHA-256 of the secret, in hexadecimal; the secret itself is nowhere. The table belongs to no
   bank and is small: with Citus, a reference table.
-* `writer`: what wrote the memory from the log; null for one written by hand, which has no `span`, `source` (see
-  `story_schema.py`) and `held_state` (what a `stale` memory was before) either. `reason`: why it is in its state.
+* `writer`: what wrote the memory from the log; null for one written by hand, and so are then `span` (the position of
+  its first action in the log), `source` and `source_hashes` (the hashes of its span and of the texts of its actions,
+  see `writing/staleness.py`) and `held_state` (what a `stale` memory was before). `reason`: why it is in its state.
 * `incarnation`: made anew with the bank, so that an index of a deleted bank is not taken for one of its namesake.
 """
 
@@ -80,6 +81,7 @@ memories = Table(
     Column("writer", free_text(), nullable=True),
     Column("span", BigInteger, nullable=True),
     Column("source", short_text(64), nullable=True),
+    Column("source_hashes", plain_text(), nullable=True),
     Column("held_state", short_text(16), nullable=True),
     Column("reason", plain_text(), nullable=True),
     PrimaryKeyConstraint("bank", "ordinal", name="pk_memories"),

@@ -7,15 +7,30 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import BindParameter, Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Insert,
+    Row,
+    Table,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from memorybank.storage.rows import to_text
 from memorybank.storage.story_schema import actions, stories, summaries, tasks
+from memorybank.writing.staleness import Source
 
 __all__ = ["StoredAction", "StoredStory", "StoredSummary", "StoredTask", "StoryTable", "TaskStatus"]
 
 What = Literal["memory", "summary"]
-TaskStatus = Literal["claimed", "failed", "written", "empty", "dropped"]
+TaskStatus = Literal["claimed", "failed", "empty", "dropped"]
 
 CHUNK = 2_000
 """Actions written by one statement."""
@@ -49,13 +64,28 @@ _POSITIONS = select(actions.c.id, actions.c.position).where(
 )
 _CUT = delete(actions).where(actions.c.bank == _BANK, actions.c.position >= bindparam("start"))
 _TASKS = select(tasks).where(
-    tasks.c.bank == _BANK, tasks.c.what == bindparam("kind"), tasks.c.number >= bindparam("since")
+    tasks.c.bank == _BANK, tasks.c.what == bindparam("kind"), tasks.c.start >= bindparam("since")
 )
 _DROP_TASK = delete(tasks).where(
     tasks.c.bank == _BANK,
     tasks.c.what == bindparam("kind"),
-    tasks.c.number == bindparam("at"),
     tasks.c.source == bindparam("of_source"),
+)
+
+
+def _copied(table: Table, *which: ColumnElement[bool]) -> Insert:
+    """Return the statement that copies some of a bank's rows to the bank `new_bank`."""
+    names = [column.name for column in table.c]
+    others = (column for column in table.c if column.name != "bank")
+    new_bank = bindparam("new_bank", type_=table.c.bank.type).label("bank")
+    return insert(table).from_select(names, select(new_bank, *others).where(table.c.bank == _BANK, *which))
+
+
+_LENGTH: BindParameter[int] = bindparam("length")
+_COPIES = (
+    _copied(actions, actions.c.position < _LENGTH),
+    _copied(tasks, tasks.c.status.in_(("empty", "dropped"))),
+    _copied(summaries, or_(summaries.c.through <= _LENGTH, summaries.c.chain.is_(None))),
 )
 _SUMMARIES = select(summaries).where(summaries.c.bank == _BANK).order_by(summaries.c.version.desc())
 _CUT_SUMMARIES = (
@@ -96,10 +126,11 @@ class StoredTask:
 
     Attributes:
         what: `memory` or `summary`.
-        number: of the span, counted from 0; for a summary, how many actions it covers.
         source: hash of what it is written from.
-        status: `claimed` by `owner` until `until`; `failed`, to be tried again at `until`; done as `written`, `empty`
-            (nothing to tell) or `dropped` (the memory was deleted by hand, and is not wanted again).
+        start: position of its first action.
+        sources: id and hash of each action of a span, as JSON; "[]" for a summary.
+        status: `claimed` by `owner` until `until`; `failed`, to be tried again at `until`; done without a memory as
+            `empty` (nothing to tell) or `dropped` (it was deleted by hand, and is not wanted again).
         owner: who works on it.
         until: see `status`.
         attempts: how often it was begun.
@@ -107,8 +138,9 @@ class StoredTask:
     """
 
     what: What
-    number: int
     source: str
+    start: int
+    sources: str
     status: TaskStatus
     owner: str | None = None
     until: datetime | None = None
@@ -118,7 +150,7 @@ class StoredTask:
     @property
     def is_done(self) -> bool:
         """Whether nobody has to work on it any more."""
-        return self.status in ("written", "empty", "dropped")
+        return self.status in ("empty", "dropped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +193,10 @@ class StoryTable:
         rows = self._connection.execute(_ACTIONS, {"of_bank": bank, "start": start, "stop": stop})
         return [StoredAction(*row) for row in rows]
 
-    def heads(self, bank: str, start: int, stop: int) -> list[tuple[str, str]]:
+    def heads(self, bank: str, start: int, stop: int) -> list[Source]:
         """Return id and hash of the actions at some positions, in their order."""
         rows = self._connection.execute(_HEADS, {"of_bank": bank, "start": start, "stop": stop})
-        return [(id_, hash_) for id_, hash_ in rows]
+        return [Source(id_, hash_) for id_, hash_ in rows]
 
     def chain(self, bank: str, position: int) -> str | None:
         """Return the chain at a position; None if the log is shorter."""
@@ -184,16 +216,26 @@ class StoryTable:
         for some in _pieces(new):
             self._connection.execute(insert(actions), [{"bank": bank, **asdict(action)} for action in some])
 
-    def tasks(self, bank: str, what: What, *, since: int = 0) -> dict[tuple[int, str], StoredTask]:
-        """Return the tasks from a number on, by number and source."""
+    def copy(self, bank: str, name: str, length: int) -> None:
+        """Copy the first actions to another bank, with the tasks and summaries that concern no others."""
+        values = {"of_bank": bank, "new_bank": name, "length": length}
+        for statement in _COPIES:
+            self._connection.execute(statement, values)
+
+    def tasks(self, bank: str, what: What, *, since: int = 0) -> dict[str, StoredTask]:
+        """Return the tasks from a position on, by source."""
         rows = self._connection.execute(_TASKS, {"of_bank": bank, "kind": what, "since": since})
         found = (StoredTask(**_named(row, StoredTask, until=_moment(row.until))) for row in rows)
-        return {(task.number, task.source): task for task in found}
+        return {task.source: task for task in found}
+
+    def drop_task(self, bank: str, task: StoredTask) -> None:
+        """Delete what is known of a task."""
+        key = {"of_bank": bank, "kind": task.what, "of_source": task.source}
+        self._connection.execute(_DROP_TASK, key)
 
     def put_task(self, bank: str, task: StoredTask) -> None:
         """Store a task in place of what was known of it."""
-        key = {"of_bank": bank, "kind": task.what, "at": task.number, "of_source": task.source}
-        self._connection.execute(_DROP_TASK, key)
+        self.drop_task(bank, task)
         until = None if task.until is None else to_text(task.until)
         self._connection.execute(insert(tasks), {"bank": bank, **asdict(task), "until": until})
 

@@ -2,23 +2,23 @@
 
 What is written where, as other programs may rely on it:
 
-* `stories`: one row for a bank whose log is known. `settled` counts the first spans of which each has a task that is
-  `written`, `empty` or `dropped`, so that nobody has to look at them again; `due_at` is when the next work may begin,
-  null if there is none.
-* `actions`: the log's actions with text, `position` counting up from 0 without gaps. `hash` is the SHA-256 of kind and
-  text; `chain` that of the chain before, the id and the hash: two logs with the same chain at a position are the same
-  up to there.
-* `tasks`: what was or is to be written from which source. `source` is a span's hash or, for a summary, the chain of its
-  last action; so work on a text that came back is found again, and never done twice.
-* `summaries`: all versions of the Story Summary; `through` actions from the beginning on were known to it, `chain` is
-  that of the last of them. A version of the player's own has no chain and holds whatever happens to the log.
+* `stories`: one row for a bank whose log or rhythm is known. `settled` actions from the beginning on are told by
+  memories without a gap, so that nobody has to look at them again; `due_at` is when the next work may begin, null if
+  there is none.
+* `actions`: the log, `position` counting up from 0 without gaps. `hash` is the SHA-256 of the text; `chain` that of the
+  chain before, the id and the hash: two logs with the same chain at a position are the same up to there.
+* `tasks`: what was or is to be written from which source. `source` is a span's hash or, for a summary, the chain of the
+  last action that it tells; so work on a text that came back is found again, and never done twice. `start` is the
+  position of its first action, `sources` what a span holds: JSON, a list of ids and hashes.
+* `summaries`: all versions of the Story Summary; it tells `through` actions from the beginning on, `chain` is that of
+  the last of them. A version of the player's own has no chain and holds whatever happens to the log.
 """
 
 from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, ForeignKeyConstraint, PrimaryKeyConstraint, Table, UniqueConstraint
 
-from memorybank.storage.column_types import free_text, short_text
+from memorybank.storage.column_types import free_text, plain_text, short_text
 from memorybank.storage.schema import metadata
 
 __all__ = ["actions", "stories", "summaries", "tasks"]
@@ -57,14 +57,15 @@ tasks = Table(
     metadata,
     Column("bank", short_text(200), nullable=False),
     Column("what", short_text(8), nullable=False),
-    Column("number", BigInteger, nullable=False),
     Column("source", short_text(64), nullable=False),
+    Column("start", BigInteger, nullable=False),
+    Column("sources", plain_text(), nullable=False),
     Column("status", short_text(8), nullable=False),
     Column("owner", short_text(64), nullable=True),
     Column("until", short_text(40), nullable=True),
     Column("attempts", BigInteger, nullable=False),
     Column("error", free_text(), nullable=False),
-    PrimaryKeyConstraint("bank", "what", "number", "source", name="pk_tasks"),
+    PrimaryKeyConstraint("bank", "what", "source", name="pk_tasks"),
     ForeignKeyConstraint(["bank"], ["banks.bank"], name="fk_tasks_bank", ondelete="CASCADE"),
 )
 

@@ -1,12 +1,9 @@
-"""The log's actions as the bank keeps them, and the hashes that tell whether one of them has changed: pure.
-
-Only actions with text are kept: a `continue` without text tells nothing, and must not change what is written from the
-others.
-"""
+"""The log's actions as the bank keeps them, and the hashes that tell whether one of them has changed: pure."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -14,17 +11,16 @@ from typing import Any, Literal, get_args
 from memorybank import inputs
 from memorybank.errors import InvalidInputError
 from memorybank.text import clean
+from memorybank.writing.staleness import Source
 
 __all__ = [
     "FIRST_CHAIN",
     "MAX_ACTION_TEXT",
     "ActionKind",
     "LoggedAction",
-    "action_hash",
     "chained",
     "checked_log",
     "common_prefix",
-    "source_of",
 ]
 
 ActionKind = Literal["start", "do", "say", "story", "output", "continue"]
@@ -34,9 +30,6 @@ MAX_ACTION_TEXT = 1_000_000
 """Characters of one action's text."""
 FIRST_CHAIN = ""
 """The chain before the first action."""
-
-Head = tuple[str, str]
-"""Id and hash of an action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +48,7 @@ class LoggedAction:
 
 
 def checked_log(items: Iterable[Any]) -> list[LoggedAction]:
-    """Return the actions with text, in their order, cleaned; say what is wrong with the others.
+    """Return the actions in their order, cleaned, or say what is wrong with one of them.
 
     Args:
         items: objects with `id`, `kind` and `text`, or mappings with these keys.
@@ -73,8 +66,7 @@ def checked_log(items: Iterable[Any]) -> list[LoggedAction]:
                 "action its own"
             )
         places[action.id] = place
-        if action.text:
-            found.append(action)
+        found.append(action)
     return found
 
 
@@ -97,32 +89,14 @@ def _checked(item: Any, what: str) -> LoggedAction:
     return LoggedAction(id_, kind, cleaned)
 
 
-def action_hash(action: LoggedAction) -> str:
-    """Return the SHA-256 of an action's kind and text."""
-    return _sha256(action.kind, action.text)
+def chained(chain: str, head: Source) -> str:
+    """Return the chain after one more action: the SHA-256 of the chain before, the action's id and its text's hash."""
+    return hashlib.sha256(json.dumps([chain, *head]).encode()).hexdigest()
 
 
-def chained(chain: str, head: Head) -> str:
-    """Return the chain after one more action."""
-    return _sha256(chain, *head)
-
-
-def source_of(heads: Sequence[Head]) -> str:
-    """Return the hash of what a memory is written from: ids and hashes of its actions, in their order."""
-    return _sha256(*(part for head in heads for part in head))
-
-
-def common_prefix(stored: Sequence[Head], new: Sequence[Head]) -> int:
+def common_prefix(stored: Sequence[Source], new: Sequence[Source]) -> int:
     """Return how many actions from the first on are the same."""
     for place, (one, other) in enumerate(zip(stored, new, strict=False)):
         if one != other:
             return place
     return min(len(stored), len(new))
-
-
-def _sha256(*parts: str) -> str:
-    whole = hashlib.sha256()
-    for part in parts:
-        data = part.encode()
-        whole.update(len(data).to_bytes(8, "big") + data)  # or "ab" and "c" would be "a" and "bc"
-    return whole.hexdigest()

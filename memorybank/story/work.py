@@ -1,34 +1,50 @@
 """What is due to be written from the log, and who writes it: in the database, so that nothing is lost or done twice.
 
-A memory is due for each span of `memory_every` actions once `untouched` more have followed; the Story Summary every
-`summary_every` actions. That is a function of the log alone. What has been done about a span is a task, kept under the
-hash of what the span holds. A task is claimed for some minutes by one process; if that dies, the claim runs out and
-another process takes it. A writer that fails leaves its task to be tried again, later each time.
+Which spans are due follows from the log and from what was made of it (`writing/staleness.py`). A span is claimed for
+some minutes by one process; if that dies, the claim runs out and another process takes it. A writer that fails leaves
+its span to be tried again, later each time. A memory that was written is the record of it; a task stays only of what
+has none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memorybank.storage.story import StoredAction, StoredStory, StoredSummary, StoredTask
-from memorybank.story.log import source_of
+from memorybank.writing.rhythm import Rhythm
+from memorybank.writing.staleness import Made, Source, plan, source_hash
 
 if TYPE_CHECKING:
-    from memorybank.storage import Reader, Writer
+    from memorybank.storage import Reader, StoredMemory, Writer
 
-__all__ = ["Claim", "Due", "claim", "current_summary", "due", "fail", "finish", "is_claimed", "next_work"]
+__all__ = [
+    "Claim",
+    "Survey",
+    "Work",
+    "claim",
+    "current_summary",
+    "dropped",
+    "fail",
+    "finish",
+    "is_claimed",
+    "survey",
+]
 
 LEASE = timedelta(minutes=5)
 """How long a claim holds: longer than any writer may take."""
 FIRST_RETRY, LAST_RETRY = timedelta(seconds=10), timedelta(hours=1)
 """How long a failed task waits: twice as long each time."""
+LAST = 2**62
+"""Behind every position: a memory may be of actions that the log does not reach any more."""
+AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class Work:
     """Something that is to be written.
 
     Attributes:
@@ -51,41 +67,135 @@ class Claim:
     """Work that this process has taken.
 
     Attributes:
-        due: what it is.
-        actions: what it is written from.
-        previous: for a summary, the version that it brings up to date; "" for none.
+        work: what it is.
+        actions: what a memory is written from.
+        before: texts of the memories before it; for a summary, of those that it is to tell, oldest first.
+        previous: for a summary, the text that it brings up to date.
     """
 
-    due: Due
-    actions: tuple[StoredAction, ...]
+    work: Work
+    actions: tuple[StoredAction, ...] = ()
+    before: tuple[str, ...] = ()
     previous: str = ""
 
-
-def due(reader: Reader, bank: str, story: StoredStory) -> Iterator[Due]:
-    """Return what is to be written, memories first, each kind in the order of the story."""
-    every, first = story.memory_every, story.settled
-    last = max(0, story.length - story.untouched) // every
-    if last > first:
-        heads = reader.story.heads(bank, first * every, last * every)
-        known = reader.story.tasks(bank, "memory", since=first)
-        for number in range(first, last):
-            begin = (number - first) * every
-            source = source_of(heads[begin : begin + every])
-            task = known.get((number, source)) or StoredTask("memory", number, source, "failed")
-            if not task.is_done:
-                yield Due(task, number * every, (number + 1) * every)
-    yield from _due_summary(reader, bank, story)
+    @property
+    def sources(self) -> list[Source]:
+        """The ids of the actions with the hashes of their texts."""
+        return [Source(action.id, action.hash) for action in self.actions]
 
 
-def _due_summary(reader: Reader, bank: str, story: StoredStory) -> Iterator[Due]:
-    known_to = _through(current_summary(reader, bank))
-    stop = (known_to // story.summary_every + 1) * story.summary_every
-    source = reader.story.chain(bank, stop - 1)
-    if stop <= story.length and source is not None:
-        tasks = reader.story.tasks(bank, "summary", since=stop)
-        task = tasks.get((stop, source)) or StoredTask("summary", stop, source, "failed")
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """How things stand between a bank's log and what was written from it.
+
+    Attributes:
+        story: the story's row, with what is settled and when the next work may begin.
+        rows: the memories that were looked at: those of actions that are not settled, and all stale ones.
+        places: for those that hold, by ordinal, where their first action stands.
+        memories: memories that are due, in the order of the story.
+        summary: the Story Summary's next version, if it is due and what it tells is written.
+    """
+
+    story: StoredStory
+    rows: tuple[StoredMemory, ...]
+    places: dict[int, int]
+    memories: tuple[Work, ...]
+    summary: Work | None
+
+    @property
+    def work(self) -> Iterator[Work]:
+        """All that is due, memories first."""
+        yield from self.memories
+        if self.summary is not None:
+            yield self.summary
+
+
+def survey(
+    reader: Reader, bank: str, story: StoredStory, *, window: int | None = None, new: Sequence[StoredMemory] = ()
+) -> Survey:
+    """Find out what holds, what does not, and what is due.
+
+    Args:
+        reader: the transaction.
+        bank: its name.
+        story: its row.
+        window: look only so many actions ahead of what is settled, and further on while all of these are settled: that
+            is enough to find the next work. None looks at all, which is needed when the log has changed.
+        new: memories written in this transaction, which are not stored yet.
+    """
+    while True:
+        found = _survey(reader, bank, story, window, new)
+        ahead = story.settled + (window or story.length)
+        if found.memories or ahead >= story.length or found.story.settled == story.settled:
+            return found
+        story = found.story
+
+
+def _survey(reader: Reader, bank: str, story: StoredStory, window: int | None, new: Sequence[StoredMemory]) -> Survey:
+    base = story.settled
+    end = story.length if window is None else min(story.length, base + window)
+    heads = reader.story.heads(bank, base, end)
+    rows = [*reader.of_spans(bank, base, LAST if window is None else end), *new]
+    tasks = reader.story.tasks(bank, "memory")
+    made = {f"memory {row.ordinal}": Made(f"memory {row.ordinal}", sources_of(row)) for row in rows}
+    made |= {
+        f"task {task.source}": Made(f"task {task.source}", _sources(task)) for task in tasks.values() if task.is_done
+    }
+    rhythm = Rhythm(story.memory_every, story.untouched, story.summary_every)
+    found = plan(heads, made.values(), rhythm)
+    position = {source.id: base + place for place, source in enumerate(heads)}
+    start_of = {key: position[made[key].sources[0].id] for key in found.valid}
+    memories = tuple(
+        Work(_task(tasks, one.sources, base + one.span.start), base + one.span.start, base + one.span.stop)
+        for one in found.due
+    )
+    settled = base
+    for key in found.valid:
+        if start_of[key] == settled:
+            settled += len(made[key].sources)
+    places = {row.ordinal: start_of[key] for row in rows if (key := f"memory {row.ordinal}") in start_of}
+    summary = _summary_due(reader, bank, story, rhythm, memories)
+    work = [*memories, *([] if summary is None else [summary])]
+    due_at = min((one.task.until or AT_ONCE for one in work), default=None)
+    return Survey(replace(story, settled=settled, due_at=due_at), tuple(rows), places, memories, summary)
+
+
+def _task(tasks: dict[str, StoredTask], sources: Sequence[Source], start: int) -> StoredTask:
+    source = source_hash(sources)
+    return tasks.get(source) or StoredTask("memory", source, start, json.dumps(sources), "failed")
+
+
+def _sources(task: StoredTask) -> tuple[Source, ...]:
+    return tuple(Source(id_, hash_) for id_, hash_ in json.loads(task.sources))
+
+
+def sources_of(row: StoredMemory) -> tuple[Source, ...]:
+    """Return what a memory was written from."""
+    return tuple(map(Source, row.memory.actions, row.source_hashes))
+
+
+def dropped(row: StoredMemory) -> StoredTask:
+    """Return the task that says that nobody wants the memory of a span, because it was deleted by hand."""
+    sources = sources_of(row)
+    return StoredTask("memory", source_hash(sources), row.span or 0, json.dumps(sources), "dropped")
+
+
+def _summary_due(reader: Reader, bank: str, story: StoredStory, rhythm: Rhythm, open_: Sequence[Work]) -> Work | None:
+    summary = current_summary(reader, bank)
+    through = 0 if summary is None else summary.through
+    done = reader.story.tasks(bank, "summary", since=through)
+    while True:
+        # It is due at the first multiple of `summary_every` at which one more span is complete, and tells all complete.
+        least = rhythm.untouched + (through // rhythm.every + 1) * rhythm.every
+        at = -(-least // rhythm.summary_every) * rhythm.summary_every
+        stop = (at - rhythm.untouched) // rhythm.every * rhythm.every
+        source = reader.story.chain(bank, stop - 1)
+        if at > story.length or source is None or any(work.start < stop for work in open_):
+            return None
+        task = done.get(source) or StoredTask("summary", source, stop, "[]", "failed")
         if not task.is_done:
-            yield Due(task, known_to, stop)
+            return Work(task, 0 if summary is None else summary.through, stop)
+        through = stop
 
 
 def current_summary(reader: Reader, bank: str) -> StoredSummary | None:
@@ -96,57 +206,41 @@ def current_summary(reader: Reader, bank: str) -> StoredSummary | None:
     return None
 
 
-def _through(summary: StoredSummary | None) -> int:
-    return 0 if summary is None else summary.through
-
-
-def next_work(reader: Reader, bank: str, story: StoredStory) -> tuple[StoredStory, int]:
-    """Return the story's row with what is settled and when the next work may begin, and how many memories are due."""
-    open_ = list(due(reader, bank, story))
-    numbers = [one.task.number for one in open_ if one.task.what == "memory"]
-    all_due = max(0, story.length - story.untouched) // story.memory_every
-    settled = max(story.settled, min(numbers, default=all_due))
-    moments = [one.task.until or datetime.min.replace(tzinfo=UTC) for one in open_]
-    return replace(story, settled=settled, due_at=min(moments, default=None)), len(numbers)
-
-
-def claim(writer: Writer, bank: str, story: StoredStory, *, owner: str, now: datetime) -> Claim | None:
+def claim(writer: Writer, bank: str, found: Survey, *, owner: str, now: datetime) -> Claim | None:
     """Take the first work that may begin; None if there is none."""
-    for one in due(writer, bank, story):
-        if one.may_begin(now):
-            task = replace(
-                one.task, status="claimed", owner=owner, until=now + LEASE, attempts=one.task.attempts + 1, error=""
+    for work in found.work:
+        if work.may_begin(now):
+            taken = replace(
+                work.task, status="claimed", owner=owner, until=now + LEASE, attempts=work.task.attempts + 1, error=""
             )
-            writer.story.put_task(bank, task)
-            taken = replace(one, task=task)
-            summary = current_summary(writer, bank) if task.what == "summary" else None
-            actions = tuple(writer.story.actions(bank, one.start, one.stop))
-            return Claim(taken, actions, "" if summary is None else summary.text)
+            writer.story.put_task(bank, taken)
+            mine = replace(work, task=taken)
+            if taken.what == "summary":
+                summary = current_summary(writer, bank)
+                texts = writer.texts_of_spans(bank, work.start, work.stop)
+                return Claim(mine, before=tuple(texts), previous="" if summary is None else summary.text)
+            actions = writer.story.actions(bank, work.start, work.stop)
+            before = writer.texts_of_spans(bank, max(0, work.start - 8 * len(actions)), work.start)
+            return Claim(mine, tuple(actions), tuple(before))
     return None
 
 
 def is_claimed(writer: Writer, bank: str, task: StoredTask) -> bool:
     """Whether the claim still holds: nobody else has taken the work since."""
-    known = writer.story.tasks(bank, task.what, since=task.number).get((task.number, task.source))
+    known = writer.story.tasks(bank, task.what).get(task.source)
     return known is not None and (known.status, known.owner, known.attempts) == ("claimed", task.owner, task.attempts)
 
 
 def finish(writer: Writer, bank: str, task: StoredTask, *, is_empty: bool) -> None:
-    """Note that the work is done."""
-    writer.story.put_task(bank, replace(task, status="empty" if is_empty else "written", owner=None, until=None))
+    """Note that the work is done: by the memory alone, or where there is none, by the task."""
+    if is_empty:
+        writer.story.put_task(bank, replace(task, status="empty", owner=None, until=None))
+    else:
+        writer.story.drop_task(bank, task)
 
 
-def fail(writer: Writer, bank: str, task: StoredTask, *, error: str, now: datetime, pause: timedelta | None) -> None:
-    """Note that the work failed, and when to try again.
-
-    Args:
-        writer: the transaction.
-        bank: its name.
-        task: the work.
-        error: what went wrong.
-        now: the present time.
-        pause: how long to wait at least; None leaves it to the number of attempts.
-    """
+def fail(writer: Writer, bank: str, task: StoredTask, *, error: str, now: datetime, pause: float | None = None) -> None:
+    """Note that the work failed, and that it is tried again, in `pause` seconds at the earliest."""
     usual = min(LAST_RETRY, FIRST_RETRY * 2 ** min(task.attempts - 1, 20))
-    until = now + max(usual, pause or timedelta())
+    until = now + max(usual, timedelta(seconds=pause or 0.0))
     writer.story.put_task(bank, replace(task, status="failed", owner=None, until=until, error=error[:1_000]))

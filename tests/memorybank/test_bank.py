@@ -413,7 +413,7 @@ class TestReading:
 
     def test_states_are_checked(self, bank: MemoryBank) -> None:
         for call in (bank.list, bank.count, lambda state: bank.page(state=state)):
-            with pytest.raises(InvalidInputError, match="one of active, forgotten, not"):
+            with pytest.raises(InvalidInputError, match="one of active, forgotten, stale, not"):
                 call("gone")
 
     def test_info_and_counts(self, bank: MemoryBank) -> None:

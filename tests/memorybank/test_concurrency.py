@@ -120,6 +120,10 @@ def test_two_processes_write_at_once(
     bank = open_bank()
     assert bank.count() == 80
     assert {one.id for one in bank.list()} == {f"m{n}" for n in range(1, 81)}
+    assert [one.ordinal for one in bank.list()] == list(range(1, 81))
+    for name in "ab":  # each one's memories in the order in which it wrote them
+        numbers = [int(one.text.split()[-1]) for one in bank.list() if one.text.startswith(f"process {name}")]
+        assert numbers == list(range(40))
     assert bank.check().ok
 
 

@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
+from typing import Any
 
 import pytest
+
+pytestmark = pytest.mark.both_engines
 
 PROGRAM = """
 import multiprocessing, sys, threading
@@ -49,12 +51,12 @@ with MemoryBank.open(sys.argv[1], embedder=HashingEmbedder()) as again:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("state", ["idle", "locked"])
-def test_a_forked_child_writes_to_the_same_database(tmp_path: Path, state: str) -> None:
+def test_a_forked_child_writes_to_the_same_database(database: Any, state: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "m.sqlite"), state],
+        [sys.executable, "-W", "error", "-c", PROGRAM, str(database), state],
         capture_output=True,
         text=True,
         timeout=90,
         check=False,
     )
-    assert (done.stdout, done.returncode) == ("22 True\n", 0), done.stderr
+    assert (done.stdout, done.stderr, done.returncode) == ("22 True\n", "", 0)

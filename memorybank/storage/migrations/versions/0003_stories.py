@@ -28,6 +28,7 @@ def upgrade() -> None:
     op.add_column("memories", sa.Column("writer", _text(), nullable=True))
     op.add_column("memories", sa.Column("span", sa.BigInteger, nullable=True))
     op.add_column("memories", sa.Column("source", _text(64), nullable=True))
+    op.add_column("memories", sa.Column("source_hashes", _text(), nullable=True))
     op.add_column("memories", sa.Column("held_state", _text(16), nullable=True))
     op.add_column("memories", sa.Column("reason", _text(), nullable=True))
     op.create_index("ix_memories_span", "memories", ["bank", "span"])
@@ -60,14 +61,15 @@ def upgrade() -> None:
         "tasks",
         _bank(),
         sa.Column("what", _text(8), nullable=False),
-        sa.Column("number", sa.BigInteger, nullable=False),
         sa.Column("source", _text(64), nullable=False),
+        sa.Column("start", sa.BigInteger, nullable=False),
+        sa.Column("sources", _text(), nullable=False),
         sa.Column("status", _text(8), nullable=False),
         sa.Column("owner", _text(64), nullable=True),
         sa.Column("until", _text(40), nullable=True),
         sa.Column("attempts", sa.BigInteger, nullable=False),
         sa.Column("error", _text(), nullable=False),
-        sa.PrimaryKeyConstraint("bank", "what", "number", "source", name="pk_tasks"),
+        sa.PrimaryKeyConstraint("bank", "what", "source", name="pk_tasks"),
         _of_bank("tasks"),
     )
     op.create_table(

@@ -1,0 +1,177 @@
+"""How a bank follows its log: what changes in it, in one transaction each, and the writing of what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memorybank.bank.draft import Draft
+from memorybank.bank.info import LogChange, Summary
+from memorybank.bank.writer import BankWriter
+from memorybank.errors import MemoryBankError
+from memorybank.memory import Memory, NewMemory, Progress
+from memorybank.storage import StoredMemory, Writer
+from memorybank.storage.story import StoredStory, StoredSummary
+from memorybank.story.change import change_log
+from memorybank.story.log import LoggedAction
+from memorybank.story.work import Claim, Survey, claim, fail, finish, is_claimed, survey
+from memorybank.writing.port import SpanAction, SpanText, memory_from, summary_from
+from memorybank.writing.rhythm import Rhythm
+
+if TYPE_CHECKING:
+    from memorybank.writing.port import MemoryWriter
+
+__all__ = ["PLAYER", "StoryWriter"]
+
+PLAYER = "player"
+"""The author of a summary that was edited by hand."""
+WINDOW = 1_200
+"""Actions that are looked at to find the next work."""
+SUMMARY_TOKENS = 500
+"""Tokens that the Story Summary may have."""
+
+
+class StoryWriter(BankWriter):
+    """All changes to one bank, its log and its summary included, for any number of threads."""
+
+    def put_actions(self, new: Sequence[LoggedAction], after: str | None) -> LogChange:
+        """Store the log as it stands now; what was written from actions that are gone is stale when this returns."""
+        with self._write([], create=True) as (writer, draft):
+            before = self._story(writer)
+            story, same = change_log(writer, self._bank, before, new, after)
+            found = self._survey(writer, story, draft)
+        held = {row.memory.id: row.memory.state for row in found.rows}
+        now = {id_: draft.memory(id_).state for id_ in held}
+        return LogChange(
+            length=story.length,
+            same=same,
+            stale=tuple(id_ for id_ in held if held[id_] != "stale" and now[id_] == "stale"),
+            valid=tuple(id_ for id_ in held if held[id_] == "stale" and now[id_] != "stale"),
+            pending=len(found.memories),
+        )
+
+    def set_rhythm(self, rhythm: Rhythm) -> None:
+        """Store how often something is written. What was written before holds as it did."""
+        with self._write([], create=True) as (writer, draft):
+            story = replace(
+                self._story(writer),
+                memory_every=rhythm.every,
+                untouched=rhythm.untouched,
+                summary_every=rhythm.summary_every,
+            )
+            self._survey(writer, story, draft)
+
+    def put_summary(self, text: str) -> Summary:
+        """Store a version of the Story Summary by the player's own hand."""
+        with self._write([], create=True) as (writer, _):
+            story = self._story(writer)
+            stored = self._insert_summary(writer, text, PLAYER, through=story.length, chain=None)
+            self._look_on(writer, story)
+        return stored
+
+    def write_due(
+        self, writer: MemoryWriter, *, owner: str, limit: int | None, seconds: float | None, progress: Progress | None
+    ) -> list[Memory]:
+        """Do the work that may begin, piece by piece; return the memories that were written."""
+        written: list[Memory] = []
+        done = 0
+        while limit is None or done < limit:
+            taken, left = self._claim(owner)
+            if taken is None:
+                break
+            written += self._do(writer, taken, seconds)
+            done += 1
+            if progress is not None:
+                progress(done, done + left - 1)
+        return written
+
+    def _claim(self, owner: str) -> tuple[Claim | None, int]:
+        """Take a piece of work, if there is any; return it with the number of those that are due."""
+        with self._store.write() as writer:
+            story = None if writer.bank(self._bank) is None else writer.story.story(self._bank)
+            if story is None:
+                return None, 0
+            found = survey(writer, self._bank, story, window=WINDOW)
+            taken = claim(writer, self._bank, found, owner=owner, now=self._clock())
+            if taken is not None:
+                self._look_on(writer, found.story)
+        return taken, len(list(found.work))
+
+    def _do(self, writer: MemoryWriter, taken: Claim, seconds: float | None) -> list[Memory]:
+        try:
+            if taken.work.task.what == "summary":
+                text = summary_from(writer, taken.previous, taken.before, SUMMARY_TOKENS, seconds=seconds)
+                self._store_summary(writer, taken, text)
+                return []
+            actions = tuple(SpanAction(action.kind, action.text) for action in taken.actions)
+            memory = memory_from(writer, SpanText(actions, memories_before=taken.before), seconds=seconds)
+            return self._store_memory(writer, taken, memory)
+        except MemoryBankError as error:
+            self._fail(taken, error)
+            return []
+
+    def _store_memory(self, by: MemoryWriter, taken: Claim, text: str | None) -> list[Memory]:
+        item = None if text is None else NewMemory(text, actions=tuple(action.id for action in taken.actions))
+        model = None if item is None else self._model.embedder()
+        vectors = {} if item is None or model is None else self._vectors([item.text], model, None)
+        with self._write([], model=model, create=True) as (writer, draft):
+            if not is_claimed(writer, self._bank, taken.work.task):
+                return []  # it took so long that somebody else has done it
+            finish(writer, self._bank, taken.work.task, is_empty=item is None)
+            story = self._story(writer)
+            if item is None:
+                self._look_on(writer, story)
+                return []
+            id_ = draft.write(item, vectors[item.text], writer=by.name, span=taken.work.start, sources=taken.sources)
+            now = writer.story.heads(self._bank, taken.work.start, taken.work.stop)
+            if now != taken.sources:  # the log has changed meanwhile
+                draft.age(draft.row(id_), None)
+            self._look_on(writer, story, [draft.row(id_)])
+        memory = draft.memory(id_)
+        return [memory] if memory.state != "stale" else []
+
+    def _store_summary(self, by: MemoryWriter, taken: Claim, text: str) -> None:
+        with self._write([], create=True) as (writer, _):
+            if not is_claimed(writer, self._bank, taken.work.task):
+                return
+            finish(writer, self._bank, taken.work.task, is_empty=not taken.before)
+            if taken.before:
+                stop = taken.work.stop
+                self._insert_summary(writer, text, by.name, through=stop, chain=taken.work.task.source)
+            self._look_on(writer, self._story(writer))
+
+    def _fail(self, taken: Claim, error: MemoryBankError) -> None:
+        with self._write([], create=True) as (writer, _):
+            if is_claimed(writer, self._bank, taken.work.task):
+                pause = getattr(error, "retry_after", None)
+                fail(writer, self._bank, taken.work.task, error=str(error), now=self._clock(), pause=pause)
+                self._look_on(writer, self._story(writer))
+
+    def _story(self, writer: Writer) -> StoredStory:
+        """Return the bank's story, which is made with the first thing that is said about it."""
+        found = writer.story.story(self._bank)
+        if found is None:
+            usual = Rhythm()
+            found = StoredStory(usual.every, usual.untouched, usual.summary_every)
+            writer.story.create(self._bank, found)
+        return found
+
+    def _survey(self, writer: Writer, story: StoredStory, draft: Draft) -> Survey:
+        """Make memories stale or valid as the log says, and store what is settled and when the next work may begin."""
+        found = survey(writer, self._bank, story)
+        draft.load(found.rows)
+        for row in sorted(found.rows, key=lambda row: row.ordinal):
+            draft.age(row, found.places.get(row.ordinal))
+        writer.story.save(self._bank, found.story)
+        return found
+
+    def _look_on(self, writer: Writer, story: StoredStory, new: Sequence[StoredMemory] = ()) -> None:
+        """Store what is settled and when the next work may begin; the log is the same as before."""
+        writer.story.save(self._bank, survey(writer, self._bank, story, window=WINDOW, new=new).story)
+
+    def _insert_summary(self, writer: Writer, text: str, author: str, *, through: int, chain: str | None) -> Summary:
+        version = writer.story.next_version(self._bank)
+        stored = StoredSummary(version, through, chain, text, author, self._clock())
+        writer.story.insert_summary(self._bank, stored)
+        return Summary(version, text, author, through, stored.created)
