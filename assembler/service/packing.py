@@ -145,9 +145,11 @@ class _Measured:
     def __init__(self, bank: MemoryBank) -> None:
         self._bank = bank
 
-    def search(self, query: str, *, limit: int = 10, pinned_first: bool = False) -> list[Recalled]:
+    def search(
+        self, query: str, *, limit: int = 10, pinned_first: bool = False, retellings: bool = False
+    ) -> list[Recalled]:
         with phase("search"):
-            return self._bank.search(query, limit=limit, pinned_first=pinned_first)
+            return self._bank.search(query, limit=limit, pinned_first=pinned_first, retellings=retellings)
 
 
 def _at_fault(field: str, message: str) -> Problem:

@@ -19,9 +19,14 @@ class Example:
     output: str
     line: int
 
-    @property
-    def pattern(self) -> str:
-        return ".*".join(re.escape(part) for part in self.output.split("…"))
+    def is_like(self, output: str) -> bool:
+        """Return whether a command has printed what stands there, whatever the spaces of its JSON."""
+        pattern = ".*".join(re.escape(_close(part)) for part in self.output.split("…"))
+        return re.fullmatch(pattern, _close(output), re.DOTALL) is not None
+
+
+def _close(json: str) -> str:
+    return re.sub(r'(?<=[:,]) (?=["\[{\d])', "", json)
 
 
 def examples(document: Path) -> list[Example]:
