@@ -26,7 +26,7 @@ class Example:
 
 
 def _close(json: str) -> str:
-    return re.sub(r'(?<=[:,]) (?=["\[{\d])', "", json)
+    return re.sub(r'(?<=":) |(?<=,) (?=")', "", json)
 
 
 def examples(document: Path) -> list[Example]:
