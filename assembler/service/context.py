@@ -29,7 +29,7 @@ router = APIRouter(route_class=ServiceRoute, tags=["context"])
     ),
 )
 async def make_context(call: Reading, request: Request, body: Json[ContextRequest]) -> Response:
-    """Its tokens are exact, and never more than `context_size` without `reserve`. The same call gives the same bytes."""
+    """Exact in tokens, and never more than `context_size` without `reserve`. The same call gives the same bytes."""
 
     def work() -> Response:
         asked = body.read()

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from assembler.report import Section, Verdict
 from assembler.settings import MOST_TOKENS, Layout
 from memorybank.service.calls import checked_bank_name
-from memorybank.service.schemas import MAX_BANK_NAME, NAME
+from memorybank.service.schemas import MAX_BANK_NAME, NAME, WHOLE
 
 __all__ = ["Context", "ContextRequest"]
 
@@ -34,26 +34,38 @@ class ContextRequest(BaseModel):
         examples=["story1"],
         json_schema_extra={"minLength": 1, "maxLength": MAX_BANK_NAME, "pattern": NAME},
     )
-    context_size: int = Field(
-        4096, ge=1, le=MOST_TOKENS, description="tokens of the whole prompt, the answer's room included"
+    context_size: Annotated[int, Field(ge=1, le=MOST_TOKENS), WHOLE] = Field(
+        4096, description="tokens of the whole prompt, the answer's room included", examples=[4096]
     )
-    reserve: int = Field(0, ge=0, le=MOST_TOKENS, description="tokens of it kept free for the answer")
+    reserve: Annotated[int, Field(ge=0, le=MOST_TOKENS), WHOLE] = Field(
+        0, description="tokens of it kept free for the answer", examples=[500]
+    )
     tokenizer: str = Field(
         "o200k_base",
         max_length=100,
         description="o200k_base, cl100k_base, o200k_harmony, chars/4, or one that the operator has named",
+        examples=["o200k_base"],
     )
-    layout: Layout = Field("classic", description="cache_friendly lets a model server reuse the prompt's beginning")
+    layout: Layout = Field(
+        "classic", description="cache_friendly lets a model server reuse the prompt's beginning", examples=["classic"]
+    )
     anchor: str | None = Field(
-        None, max_length=10_000, description="that of the previous turn's context; goes with cache_friendly"
+        None,
+        max_length=10_000,
+        description="that of the previous turn's context; goes with cache_friendly",
+        examples=[None],
     )
     memory_bank: bool | None = Field(
         None, description="whether memories are recalled; null: what the document says", examples=[True]
     )
     commit: bool = Field(
-        False, description="count a use of each memory that went in; goes with `bank` and needs a key that may write"
+        False,
+        description="count a use of each memory that went in; goes with `bank` and needs a key that may write",
+        examples=[False],
     )
-    waiting: bool = Field(False, description="list the cards that did not match, and what they wait for")
+    waiting: bool = Field(
+        False, description="list the cards that did not match, and what they wait for", examples=[False]
+    )
 
 
 class _Given(BaseModel):
@@ -107,7 +119,9 @@ class ContextReport(_Given):
     """Why the context is as it is."""
 
     tokenizer: str = Field(description="what counted", examples=["o200k_base"])
-    estimate: bool = Field(default_factory=bool, description="there, and true, if its counts are estimates")
+    estimate: bool = Field(
+        default_factory=bool, description="there, and true, if its counts are estimates", examples=[True]
+    )
     layout: Layout = Field(description="the order of the sections", examples=["classic"])
     context_size: int = Field(description="tokens that there were, without the reserve", ge=1, examples=[4096])
     required_limit: int = Field(description="tokens that Required could have", ge=0, examples=[2867])
@@ -118,7 +132,9 @@ class ContextReport(_Given):
         default_factory=int, description="how many actions were searched for triggers, if `waiting`", examples=[4]
     )
     cards_waiting: dict[str, list[str] | None] = Field(
-        default_factory=dict, description="triggers of the cards that did not match, by id, if `waiting`"
+        default_factory=dict,
+        description="triggers of the cards that did not match, by id, if `waiting`; null for one that is switched off",
+        examples=[{"c2": ["fox"], "c3": None}],
     )
 
 

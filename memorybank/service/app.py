@@ -44,6 +44,8 @@ knows it. Calls that change something can be repeated: the same memory twice is 
 one caller from overwriting another's change.
 """
 
+LAST_SECONDS = 5.0
+
 ROUTERS = (banks.router, memories.router, search.router, operations.router)
 
 
@@ -112,9 +114,9 @@ def _lifespan(
         try:
             yield
         finally:
-            # Nobody waits for an answer any more; a write that has begun is still given the time to end.
-            if not service.pool.close(service.settings.shutdown_seconds):
-                log.warning("some calls had not ended after %s seconds", service.settings.shutdown_seconds)
+            # Nobody waits for an answer any more; a write that has begun is still given a little time to end.
+            if not service.pool.close(min(LAST_SECONDS, service.settings.shutdown_seconds)):
+                log.warning("some calls had not ended when the server did; none of them was acknowledged")
             service.close()
             if embedder is not None:
                 embedder.close()

@@ -188,7 +188,7 @@ class BatchingEmbedder:
                     self._waiting[entry.kind].pop(entry.text, None)
 
     def _start(self) -> None:
-        if self._thread is None:
+        if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._work, name="memorybank-embedding", daemon=True)
             self._thread.start()
 

@@ -18,7 +18,6 @@ from pydantic_core import CoreSchema, core_schema
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from memorybank.errors import DeadlineError
 from memorybank.service.problems import Problem, fields_at_fault
 from memorybank.service.state import deadline
 
@@ -84,8 +83,8 @@ class _JsonRequest(Request):
             try:
                 async with asyncio.timeout(None if limit is None else limit.left):
                     self._body = await _read(self, self.scope[BODY_LIMIT])
-            except TimeoutError:
-                raise DeadlineError("the deadline passed before the whole body had come") from None
+            except TimeoutError:  # a Problem, because FastAPI makes a 400 of whatever else is raised here
+                raise Problem("deadline-exceeded", "the deadline passed before the whole body had come") from None
         return self._body
 
     async def json(self) -> Any:

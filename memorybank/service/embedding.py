@@ -48,6 +48,7 @@ class ServiceEmbedder:
         self._embedder: Embedder = self.batching if cache is None else CachedEmbedder(_Missed(self), cache)
         self.has_cache = cache is not None
         self.asked = self.missed = 0
+        self._counting = threading.Lock()
         self._ended = threading.Event()
 
     def __repr__(self) -> str:
@@ -71,8 +72,14 @@ class ServiceEmbedder:
     def embed(self, texts: Sequence[str], *, kind: Kind = "passage") -> NDArray[np.float32]:
         """As `BatchingEmbedder.embed`; measured as a phase of the request."""
         with phase("embed"):
-            self.asked += len(texts)
+            self.count(asked=len(texts))
             return self._embedder.embed(texts, kind=kind)
+
+    def count(self, *, asked: int = 0, missed: int = 0) -> None:
+        """Add to the numbers."""
+        with self._counting:
+            self.asked += asked
+            self.missed += missed
 
     def warm_up(self) -> None:
         """Load the model in the background, and try again for as long as that fails."""
@@ -113,7 +120,7 @@ class _Missed:
         return fingerprint_of(self._whole.batching)
 
     def embed(self, texts: Sequence[str], *, kind: Kind = "passage") -> NDArray[np.float32]:
-        self._whole.missed += len(texts)
+        self._whole.count(missed=len(texts))
         return self._whole.batching.embed(texts, kind=kind)
 
 

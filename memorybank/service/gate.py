@@ -11,8 +11,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memorybank.service.access import ANYBODY, Caller, check_site, is_local
 from memorybank.service.bodies import BODY_LIMIT
+from memorybank.service.handling import problem_of
 from memorybank.service.limits import Buckets, address_of
-from memorybank.service.problems import Problem, problem_response, to_problem
+from memorybank.service.problems import Problem, problem_response
 from memorybank.service.state import RequestState, current
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Gate:
             try:
                 await self._let_in(scope, state, inside)
             except Exception as error:
-                problem = to_problem(error)
+                problem = problem_of(error)
                 if problem is None:
                     raise
                 await problem_response(problem, state)(scope, receive, send)

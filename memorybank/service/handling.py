@@ -12,7 +12,7 @@ from starlette.routing import Route
 from memorybank.service.problems import Problem, fields_at_fault, problem_response, to_problem
 from memorybank.service.state import current
 
-__all__ = ["answer_error"]
+__all__ = ["answer_error", "problem_of"]
 
 log = logging.getLogger(__name__)
 
@@ -26,15 +26,21 @@ async def answer_error(request: Request, error: Exception) -> Response:
         where, what = found[0]
         problem = Problem("invalid-request", f"{where}: {what}", errors=found)
     else:
-        problem = to_problem(error) or Problem("internal", "the log of the server says more")
-    if problem.slug in _OF_THE_SERVER:
-        log.warning("%s", problem.slug, exc_info=error)
+        problem = problem_of(error) or Problem("internal", "the log of the server says more")
     if problem.status_code == 405:
         methods = _methods(request)
         if request.method == "OPTIONS":
             return Response(status_code=204, headers={"Allow": methods})
         problem.headers = {"Allow": methods}
     return problem_response(problem, current.get())
+
+
+def problem_of(error: Exception) -> Problem | None:
+    """Return how an exception is answered, and log what the client is not told of it; None for an unexpected one."""
+    problem = to_problem(error)
+    if problem is not None and problem.slug in _OF_THE_SERVER:
+        log.warning("%s", problem.slug, exc_info=error)
+    return problem
 
 
 def _methods(request: Request) -> str:

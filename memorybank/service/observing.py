@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memorybank.service.logs import FIELDS
@@ -58,7 +59,7 @@ class Observer:
         try:
             with nullcontext() if tracing is None else tracing.request(_known(method), headers) as span:
                 await self._answer(answer, scope)
-                route = getattr(scope.get("route"), "path_format", UNMATCHED)
+                route = _route_of(scope)
                 if span is not None and tracing is not None:
                     tracing.finish(span, _known(method), route, answer.status, state)
             self._report(state, method, route, answer.status, time.perf_counter() - begin)
@@ -91,6 +92,16 @@ class Observer:
         if state.problem is not None:
             fields["problem"] = state.problem
         log.info("request", extra={FIELDS: fields})
+
+
+def _route_of(scope: Scope) -> str:
+    """Return the template of the route that a request had, or would have had if it had been let in."""
+    if isinstance(found := scope.get("route"), Route):
+        return str(found.path_format)
+    for route in scope["app"].routes:
+        if isinstance(route, Route) and route.path_regex.match(scope["path"]):
+            return str(route.path_format)
+    return UNMATCHED
 
 
 def _known(method: str) -> str:

@@ -26,6 +26,8 @@ BEHIND_THE_GATE = (
 )
 WITH_BODY = ("body-too-large", "unsupported-media-type")
 TAG = {"type": "string", "examples": [f'"{VERSION}"']}
+ONE_TAG = r'(W/)?"[!#-~]*"'
+TAGS = TAG | {"pattern": rf"^(\*|{ONE_TAG}( *, *{ONE_TAG})*)$"}
 
 HEADERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "ETag": ("the version of what is in the body", TAG),
@@ -40,13 +42,16 @@ HEADERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 
 PARAMETERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "If-Match": ("only if it is still one of these versions, or `*` for any", TAG),
-    "If-None-Match": ("only if it is none of these versions; `*`: only if it is not there", TAG),
+    "If-Match": ("only if it is still one of these versions, or `*` for any", TAGS),
+    "If-None-Match": ("only if it is none of these versions; `*`: only if it is not there", TAGS),
     "X-Deadline-Ms": (
         "how long the caller waits, in milliseconds; the server's own limit holds too",
         {"type": "integer", "minimum": 1, "maximum": 999_999_999},
     ),
-    "X-Request-Id": HEADERS["X-Request-Id"],
+    "X-Request-Id": (
+        "1 to 64 letters, digits, dots, dashes and underscores; replaced if it is not",
+        {"type": "string"},
+    ),
 }
 
 NEEDED = {401: "WWW-Authenticate", 405: "Allow", 429: "Retry-After", 503: "Retry-After"}
@@ -105,6 +110,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
     document = get_openapi(
         title=app.title, version=app.version, description=app.description, routes=app.routes, tags=app.openapi_tags
     )
+    problem = ProblemBody.model_json_schema(ref_template="#/components/schemas/{model}")
+    document["components"]["schemas"] |= problem.pop("$defs") | {ProblemBody.__name__: problem}
     document["components"].setdefault("securitySchemes", {})["key"] = {
         "type": "http",
         "scheme": "bearer",
@@ -115,9 +122,6 @@ def describe(app: FastAPI) -> dict[str, Any]:
         for operation in path.values():
             for response in operation["responses"].values():
                 response.setdefault("headers", {}).update(_headers("X-Request-Id"))
-                content = response.get("content", {})
-                if content.get("application/json", {}).get("schema") == PROBLEM:
-                    content[MEDIA_TYPE] = content.pop("application/json")
     return document
 
 
@@ -143,9 +147,8 @@ def _problem_response(status: int, slugs: list[str]) -> dict[str, Any]:
         for slug in slugs
     }
     described: dict[str, Any] = {
-        "model": ProblemBody,
         "description": "; ".join(f"`{slug}`: {KINDS[slug].title}" for slug in slugs),
-        "content": {"application/json": {"examples": examples}},
+        "content": {MEDIA_TYPE: {"schema": PROBLEM, "examples": examples}},
     }
     if status in NEEDED:
         described["headers"] = _headers(NEEDED[status])

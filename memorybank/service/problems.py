@@ -72,7 +72,8 @@ _UNAVAILABLE = {
         "the database could not be read or written: what was acknowledged before is safe; repeat the call",
     ),
 }
-_RETRY_SECONDS = 5.0
+_RETRY = {"deadline-exceeded": 1.0, "model-unavailable": 5.0, "storage-unavailable": 5.0}
+"""Seconds after which it is worth another try, where nothing better is known."""
 
 
 class Problem(HTTPException):
@@ -97,6 +98,8 @@ class Problem(HTTPException):
         retry_after: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
+        if retry_after is None and slug in _RETRY:
+            retry_after = _RETRY[slug]
         more = {} if retry_after is None else {"Retry-After": str(max(1, math.ceil(retry_after)))}
         super().__init__(status or KINDS[slug].status, detail, {**(headers or {}), **more})
         self.slug = slug
@@ -122,10 +125,10 @@ def to_problem(error: Exception) -> Problem | None:
         case errors.OverloadedError():
             return Problem("overloaded", str(error), retry_after=error.retry_after)
         case errors.DeadlineError():
-            return Problem("deadline-exceeded", str(error), retry_after=1.0)
+            return Problem("deadline-exceeded", str(error))
     for kind, (slug, detail) in _UNAVAILABLE.items():
         if isinstance(error, kind):
-            return Problem(slug, detail, retry_after=None if slug == "model-mismatch" else _RETRY_SECONDS)
+            return Problem(slug, detail)
     return None
 
 

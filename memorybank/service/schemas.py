@@ -11,13 +11,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from memorybank import inputs
-from memorybank.memory import NewMemory, State
+from memorybank.memory import NewMemory, Settable, State
 from memorybank.search.ranking import RANKINGS
 from memorybank.text import join_surrogates
 
 __all__ = [
     "MAX_BANK_NAME",
     "MAX_BATCH",
+    "NAME",
+    "PRINTABLE",
+    "WHOLE",
     "Bank",
     "BankList",
     "BankSettings",
@@ -41,8 +44,11 @@ MAX_BANK_NAME = 128
 MAX_BATCH = 1_000
 """Memories in one call."""
 
-PRINTABLE = r"^[^\p{C}\p{Zl}\p{Zp}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+$"
-"""What `str.isprintable` lets through."""
+PRINTABLE = r"^[^\u0000-\u001f\u007f-\u00a0\u00ad\u2028\u2029]+$"
+"""Printable characters, as far as every program's patterns can say it; `inputs.py` has the whole rule."""
+
+SAYS_SOMETHING = r"[^\s\u001c-\u001f\u0085]"
+
 NAME = PRINTABLE.replace("[^", "[^/")
 """The name of a bank over HTTP."""
 
@@ -95,6 +101,13 @@ def _absent(description: str, examples: list[Any]) -> Any:
     return Field(default_factory=lambda: None, description=description, examples=examples)
 
 
+def _whole(number: object) -> object:
+    """Take 64.0 for 64: the same number in JSON, and there are game engines that write it so."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+WHOLE = BeforeValidator(_whole)
+"""Stands behind a number's limits: before them, they would be missing in the document."""
 Identifier = Annotated[
     str, Field(min_length=1, max_length=inputs.MAX_ID, json_schema_extra={"pattern": PRINTABLE}, examples=[ID])
 ]
@@ -102,7 +115,7 @@ Text = Annotated[
     str,
     BeforeValidator(_joined),
     # Counted without the whitespace around it, so only `inputs.py` can refuse what is longer.
-    Field(json_schema_extra={"minLength": 1, "maxLength": inputs.MAX_TEXT, "pattern": r"\S"}, examples=[TEXT]),
+    Field(json_schema_extra={"minLength": 1, "maxLength": inputs.MAX_TEXT, "pattern": SAYS_SOMETHING}, examples=[TEXT]),
 ]
 Actions = Annotated[list[Identifier], Field(max_length=inputs.MAX_ACTIONS, examples=[["a3", "a4"]])]
 Metadata = Annotated[dict[str, Any], Field(examples=[{"chapter": 2}])]
@@ -135,10 +148,12 @@ class NewMemories(_Taken):
 class MemoryEdit(_Taken):
     """What to change of a memory; the rest stays."""
 
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
     text: Text = _absent("what happened; another text is embedded anew", [TEXT])
     actions: Actions = _absent(_ACTIONS, [["a3"]])
     pinned: bool = _absent("before all others in a context, never forgotten", [True])
-    state: State = _absent("forgotten memories are listed and not searched", ["forgotten"])
+    state: Settable = _absent("forgotten memories are listed and not searched", ["forgotten"])
     metadata: Metadata = _absent(_METADATA, [{"chapter": 3}])
 
     @model_validator(mode="after")
@@ -154,6 +169,8 @@ class MemoryEdit(_Taken):
 
 class IdentifiedEdit(MemoryEdit):
     """A change of one among several memories."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 2})
 
     id: Identifier = Field(description="which memory")
 
@@ -183,7 +200,7 @@ class Ids(_Taken):
 class BankSettings(_Taken):
     """The settings of a bank; what is missing stays as it is."""
 
-    capacity: Annotated[int, Field(ge=1, le=2**53)] | None = Field(
+    capacity: Annotated[int, Field(ge=1, le=2**53), WHOLE] | None = Field(
         None, description="how many active memories it may have; null for any number", examples=[200]
     )
 
@@ -194,10 +211,10 @@ class SearchRequest(_Taken):
     query: Annotated[str, BeforeValidator(_joined)] = Field(
         description=f"a text; of a long one, {inputs.MAX_TEXT:,} characters are read", examples=["Where is the key?"]
     )
-    limit: Annotated[int, Field(ge=1, le=MAX_BATCH)] | None = Field(
+    limit: Annotated[int, Field(ge=1, le=MAX_BATCH), WHOLE] | None = Field(
         None, description="at most so many; null for 10, or with `max_tokens` for as many as fit", examples=[10]
     )
-    max_tokens: Annotated[int, Field(ge=0, le=2**53)] | None = Field(
+    max_tokens: Annotated[int, Field(ge=0, le=2**53), WHOLE] | None = Field(
         None, description="take what fits into so many tokens of o200k_base, best first", examples=[500]
     )
     min_similarity: Annotated[float, Field(ge=-1, le=1)] | None = Field(

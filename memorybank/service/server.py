@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import math
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -72,7 +73,7 @@ def _config(app: FastAPI, settings: ServiceSettings) -> uvicorn.Config:
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=list(settings.trusted_proxies),
         timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=int(settings.shutdown_seconds),
+        timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds),
     )
 
 

@@ -172,12 +172,12 @@ def test_a_model_that_gives_too_few_vectors_is_found_out() -> None:
     embedder = BatchingEmbedder(Short())
     assert embedder.embed(["one", "two"]).shape == (2, 64), "one by one it gives them all"
 
-    class None_(HashingEmbedder):
+    class Nothing(HashingEmbedder):
         def embed(self, texts: Any, *, kind: Any = "passage") -> Any:
             return super().embed(texts, kind=kind)[:0]
 
     with pytest.raises(ModelError, match="0 vectors for 1 texts"):
-        BatchingEmbedder(None_()).embed(["one"])
+        BatchingEmbedder(Nothing()).embed(["one"])
 
 
 def test_who_comes_when_too_many_wait_is_sent_away(gated: GatedEmbedder) -> None:

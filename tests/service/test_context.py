@@ -95,7 +95,7 @@ def test_the_memory_bank_can_be_turned_on_and_off(client: TestClient) -> None:
 def test_waiting_cards_are_listed(client: TestClient) -> None:
     cards = [{"triggers": ["wolf"], "entry": "A wolf."}, {"triggers": ["fox"], "entry": "A fox.", "enabled": False}]
     report = ok(client, small(story_cards=cards), waiting=True)["report"]
-    assert (report["cards_waiting"], report["card_window"]) == ({"c1": ["wolf"], "c2": None}, 9)
+    assert (report["cards_waiting"], report["card_window"]) == ({"c1": ["wolf"], "c2": None}, 10)
     assert "cards_waiting" not in ok(client, small(story_cards=cards))["report"]
 
 
@@ -112,7 +112,7 @@ def test_tokenizers_go_by_name(serve: Any, tmp_path: Path) -> None:
     assert ok(client, small(), tokenizer="our model")["report"]["tokenizer"] == "our model"
     assert ok(client, small(), tokenizer="chars/4")["report"]["estimate"] is True
     assert ok(client, small(), tokenizer="cl100k_base")["report"]["tokenizer"] == "cl100k_base"
-    for wrong in (path, str(tmp_path), "/etc/passwd", "../x", "", "gpt2", "p50k_base", "\0", "x" * 101):
+    for wrong in (path, str(tmp_path), "/etc/passwd", "../x", "", "gpt2", "p50k_base", "\0"):
         answer = post(client, small(), tokenizer=wrong)
         assert refused(answer) == "tokenizer"
         assert "our model" in answer.json()["errors"][0]["message"]

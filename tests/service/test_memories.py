@@ -218,6 +218,7 @@ def test_search_takes_what_the_library_takes(client: TestClient) -> None:
     assert ids(min_similarity=0.99) == ["m1"]
     assert ids(max_tokens=12) == ["m1"]
     assert ids(max_tokens=0) == []
+    assert ids(limit=2.0) == ids(limit=2)
     assert ids(query=" \n") == ids(query="") == []
     assert len(ids(query="...")) == 3
     assert client.post("/v1/banks/nobody/search", json={"query": KEY}).json() == {"results": []}
@@ -230,7 +231,8 @@ def test_search_takes_what_the_library_takes(client: TestClient) -> None:
         {"query": 1},
         {"query": "x", "limit": 0},
         {"query": "x", "limit": 1001},
-        {"query": "x", "limit": 1.0},
+        {"query": "x", "limit": 1.5},
+        {"query": "x", "limit": True},
         {"query": "x", "limit": 10**400},
         {"query": "x", "max_tokens": -1},
         {"query": "x", "min_similarity": 1.1},

@@ -8,7 +8,6 @@ import re
 import sqlite3
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from memorybank.service.tracing import Tracing, open_tracing
 from tests.support.service import PoisonedEmbedder
 
 BODY = {"memories": [{"text": "The gate opens."}]}
-SECRET = "the queen is a wolf"
+TOLD = "the queen is a wolf"
 
 
 @pytest.fixture
@@ -167,32 +166,35 @@ def test_a_request_is_one_line(client: TestClient, log: Any) -> None:
     assert first["ms"] >= sum(first["phases_ms"].values()) - 0.1
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", first["time"])
     assert (second["request_id"], second["status"], second["problem"]) == ("theirs", 404, "bank-not-found")
+    client.get("/v1/banks/b/memories", headers={"Host": "evil.example"})
+    last = log()[-1]
+    assert (last["route"], last["status"], last["problem"]) == ("/v1/banks/{bank}/memories", 403, "forbidden")
 
 
 def test_no_text_of_a_player_is_logged(serve: Any, log: Any) -> None:
-    client = serve(PoisonedEmbedder(RuntimeError(f"cannot embed poison: {SECRET}")))
+    client = serve(PoisonedEmbedder(RuntimeError(f"cannot embed poison: {TOLD}")))
     for path, body in [
-        (f"/v1/banks/{SECRET}/memories", {"memories": [{"text": SECRET, "id": SECRET, "metadata": {SECRET: SECRET}}]}),
-        ("/v1/banks/a/memories", {"memories": [{"text": f"poison {SECRET}"}]}),
-        ("/v1/banks/a/memories", {"memories": [{"text": SECRET, SECRET: SECRET}]}),
-        (f"/v1/banks/{SECRET}/search", {"query": SECRET}),
-        ("/v1/banks/a/search", {"query": f"poison {SECRET}", "ranking": SECRET}),
+        (f"/v1/banks/{TOLD}/memories", {"memories": [{"text": TOLD, "id": TOLD, "metadata": {TOLD: TOLD}}]}),
+        ("/v1/banks/a/memories", {"memories": [{"text": f"poison {TOLD}"}]}),
+        ("/v1/banks/a/memories", {"memories": [{"text": TOLD, TOLD: TOLD}]}),
+        (f"/v1/banks/{TOLD}/search", {"query": TOLD}),
+        ("/v1/banks/a/search", {"query": f"poison {TOLD}", "ranking": TOLD}),
     ]:
         client.post(path, json=body)
-    client.get(f"/v1/banks/{SECRET}/memories/{SECRET}", params={"cursor": SECRET})
-    client.get(f"/{SECRET}")
+    client.get(f"/v1/banks/{TOLD}/memories/{TOLD}", params={"cursor": TOLD})
+    client.get(f"/{TOLD}")
     lines = log()
     assert len(lines) >= 7
     assert any(line["message"] == "model-unavailable" for line in lines)
-    assert SECRET not in json.dumps(lines)
-    assert SECRET.replace(" ", "%20") not in json.dumps(lines)
+    assert TOLD not in json.dumps(lines)
+    assert TOLD.replace(" ", "%20") not in json.dumps(lines)
 
 
 def test_an_unexpected_error_is_logged_and_not_told(
     client: TestClient, log: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any, **__: Any) -> Any:
-        raise KeyError(SECRET)
+        raise KeyError(TOLD)
 
     monkeypatch.setattr(client.host, "banks", broken)  # type: ignore[attr-defined]
     answer = client.get("/v1/banks", headers={"X-Request-Id": "mine"})
@@ -209,7 +211,7 @@ def test_an_unexpected_error_is_logged_and_not_told(
     assert (error["request_id"], error["level"], error["error"][0]["type"]) == ("mine", "error", "builtins.KeyError")
     assert any("in broken" in frame for frame in error["error"][0]["traceback"])
     assert (request["status"], request["problem"]) == (500, "internal")
-    assert SECRET not in json.dumps([error, request])
+    assert TOLD not in json.dumps([error, request])
 
 
 def formatted(message: str, *arguments: object, error: BaseException | None = None) -> str:
@@ -239,7 +241,7 @@ def test_messages_of_errors_are_logged_where_they_quote_no_input() -> None:
         ("memorybank.errors.StorageError", "database x: reading failed"),
         ("sqlite3.OperationalError", "disk I/O error"),
     ]
-    assert "message" not in json.loads(formatted("failed", error=ValueError(SECRET)))["error"][0]
+    assert "message" not in json.loads(formatted("failed", error=ValueError(TOLD)))["error"][0]
 
 
 def test_traces_have_a_span_for_each_request_and_phase(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,7 +252,7 @@ def test_traces_have_a_span_for_each_request_and_phase(client: TestClient, monke
     monkeypatch.setattr(client.app.state.service, "tracing", tracing)  # type: ignore[attr-defined]
     trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
     headers = {"traceparent": f"00-{trace}-{parent}-01", "X-Request-Id": "mine"}
-    client.post("/v1/banks/secret/memories", json={"memories": [{"text": SECRET}]}, headers=headers)
+    client.post("/v1/banks/secret/memories", json={"memories": [{"text": TOLD}]}, headers=headers)
     client.get("/nowhere", headers={"traceparent": "garbled"})
     tracing.close()
     spans = {span.name: span for span in exporter.get_finished_spans()}
@@ -269,7 +271,7 @@ def test_traces_have_a_span_for_each_request_and_phase(client: TestClient, monke
         assert whole.start_time - 50_000_000 <= spans[name].start_time <= spans[name].end_time
     assert spans["GET unmatched"].parent is None
     assert "secret" not in "".join(span.to_json() for span in spans.values())
-    assert SECRET not in "".join(span.to_json() for span in spans.values())
+    assert TOLD not in "".join(span.to_json() for span in spans.values())
 
 
 def test_traces_that_cannot_be_had_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,19 +282,3 @@ def test_traces_that_cannot_be_had_say_what_to_install(monkeypatch: pytest.Monke
 
 def test_without_an_endpoint_there_are_no_traces(client: TestClient) -> None:
     assert client.app.state.service.tracing is None  # type: ignore[attr-defined]
-
-
-def test_the_log_of_a_whole_process(start: Any, tmp_path: Path) -> None:
-    server = start(tmp_path / "memories.sqlite")
-    with server.client() as client:
-        client.post("/v1/banks/a/memories", json=BODY)
-        client.get("/nowhere", headers={"X-Request-Id": "mine"})
-    code, lines = server.end()
-    assert code == 0
-    known = [json.loads(line) for line in lines]
-    assert [line["route"] for line in known if line["message"] == "request"] == [
-        "/v1/banks/{bank}/memories",
-        "unmatched",
-    ]
-    assert known[-1]["request_id"] == "mine"
-    assert not any("uvicorn.access" in line["logger"] for line in known)

@@ -51,12 +51,20 @@ class PoisonedEmbedder(HashingEmbedder):
 
 
 class Server:
-    """`memorybank serve` (or `assembler serve`) on a free port of this machine."""
+    """`memorybank serve` (or `assembler serve`, or a program that ends in either) on a free port of this machine."""
 
-    def __init__(self, database: Path, *flags: object, program: str = "memorybank", model: str = "hashing-64") -> None:
-        command = [sys.executable, "-W", "error", "-m", program, "serve", "--db", database, "--port", 0, "--json"]
+    def __init__(
+        self,
+        database: Path | str,
+        *flags: object,
+        program: str = "memorybank",
+        code: str | None = None,
+        model: str = "hashing-64",
+    ) -> None:
+        python = [sys.executable, "-W", "error", *(["-m", program] if code is None else ["-c", code])]
+        command = [*python, "serve", "--db", database, "--port", 0, "--json", "--model", model, *flags]
         self.process = subprocess.Popen(
-            [*map(str, command), "--model", model, *map(str, flags)],
+            [str(word) for word in command],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -91,6 +99,7 @@ class Server:
             self.process.send_signal(number)
         code = self.process.wait(LONG)
         self._reader.join(LONG)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        for stream in (self.process.stdout, self.process.stderr):
+            assert stream is not None
+            stream.close()
         return code, self.log

@@ -22,7 +22,7 @@ __all__ = ["Cursor", "Limit", "existing", "router"]
 router = APIRouter(route_class=ServiceRoute, tags=["banks"])
 
 Limit = Annotated[int, Query(ge=1, le=MAX_BATCH, description="how many at most", examples=[100])]
-Cursor = Annotated[str | None, Query(max_length=1_000, description="where the page before ended")]
+Cursor = Annotated[str | None, Query(max_length=2_000, description="where the page before ended")]
 
 
 def existing(call: Call, name: str) -> BankInfo:

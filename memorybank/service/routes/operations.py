@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from memorybank.service.answers import json_response
 from memorybank.service.calls import Service, service_of
@@ -41,8 +41,9 @@ async def readyz(service: Parts) -> Response:
 
 @router.get(
     "/metrics",
+    response_class=PlainTextResponse,
     **described("Numbers for Prometheus", None, problems=["unauthorized", "rate-limited", "forbidden"], gate=False),
 )
 async def metrics(service: Parts) -> Response:
     """For this machine, for any valid key, or for everybody if the setting `metrics_public` says so."""
-    return Response(service.metrics.text(), media_type=None, headers={"Content-Type": CONTENT_TYPE})
+    return Response(service.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
