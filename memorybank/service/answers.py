@@ -60,7 +60,11 @@ def bank_json(info: BankInfo, name: str) -> dict[str, Any]:
     }
 
 
-def recalled_json(found: Recalled) -> dict[str, Any]:
-    """Return a search result; `parts` only if they were asked for."""
-    parts = {} if found.parts is None else {"parts": dict(found.parts)}
-    return {"memory": memory_json(found.memory), "similarity": found.similarity, "rank": found.rank, **parts}
+def recalled_json(found: Recalled, *, retellings: bool = False) -> dict[str, Any]:
+    """Return a search result; `parts` and `retold_by` only if they were asked for."""
+    result = {"memory": memory_json(found.memory), "similarity": found.similarity, "rank": found.rank}
+    if found.parts is not None:
+        result["parts"] = dict(found.parts)
+    if retellings:
+        result["retold_by"] = [{"id": id_, "cosine": cosine} for id_, cosine in found.retold_by]
+    return result

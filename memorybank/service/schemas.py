@@ -228,6 +228,9 @@ class SearchRequest(_Taken):
     )
     pinned_first: bool = Field(False, description="all pinned memories before the others", examples=[False])
     explain: bool = Field(False, description="give the parts of each score", examples=[False])
+    retellings: bool = Field(
+        False, description="say of each result which others tell nearly the same and are newer, or pinned"
+    )
 
 
 class Memory(_Given):
@@ -283,6 +286,13 @@ class BankList(_Given):
     cursor: str | None = Field(description="hand it back for the next page; null on the last", examples=[None])
 
 
+class Retelling(_Given):
+    """Another result that tells nearly the same and is newer, or pinned."""
+
+    id: str = Field(description="which memory", examples=[ID])
+    cosine: float = Field(description="of the two memories' vectors", ge=-1, le=1, examples=[0.97])
+
+
 class SearchResult(_Given):
     """A memory that was found."""
 
@@ -290,6 +300,9 @@ class SearchResult(_Given):
     similarity: float = Field(description="cosine of its vector and the query's", ge=-1, le=1, examples=[0.71])
     rank: int = Field(description="its place in the whole ranking, 1 for the best", ge=1, examples=[1])
     parts: dict[str, float] = _absent("the parts of the score, if `explain` was asked for", [{"semantic": 0.71}])
+    retold_by: list[Retelling] = _absent(
+        "the nearest first, if `retellings` was asked for", [[{"id": "m9", "cosine": 0.97}]]
+    )
 
 
 class SearchResults(_Given):

@@ -38,7 +38,8 @@ async def search(call: Reading, bank: BankName, body: Json[SearchRequest]) -> Re
                 ranking=asked.ranking,
                 pinned_first=asked.pinned_first,
                 explain=asked.explain,
+                retellings=asked.retellings,
             )
-        return json_response({"results": [recalled_json(one) for one in found]})
+        return json_response({"results": [recalled_json(one, retellings=asked.retellings) for one in found]})
 
     return await call.run(work)
