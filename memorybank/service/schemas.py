@@ -68,6 +68,8 @@ STORED: dict[str, Any] = {
     "created": TIME,
     "last_used": None,
     "use_count": 0,
+    "writer": None,
+    "reason": "",
     "version": VERSION,
 }
 BANK: dict[str, Any] = {
@@ -248,6 +250,8 @@ class Memory(_Given):
     created: datetime = Field(description="when it was first stored, in UTC")
     last_used: datetime | None = Field(description="when it last went into a committed context, in UTC")
     use_count: int = Field(description="how often it went into a committed context", ge=0)
+    writer: str | None = Field(description="what wrote it from its actions; null if it was written by hand")
+    reason: str = Field(description="why it is in its state; empty for an active one")
     version: str = Field(description="its ETag: changes with all that can be edited", pattern=VERSIONS)
 
 

@@ -23,6 +23,8 @@ FIELDS = {
     "created",
     "last_used",
     "use_count",
+    "writer",
+    "reason",
     "version",
 }
 

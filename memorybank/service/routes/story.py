@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from memorybank.errors import PreconditionError
-from memorybank.service.answers import bank_json, etag, json_response, pending_json, summary_json
+from memorybank.service.answers import bank_json, change_json, etag, json_response, pending_json, summary_json
 from memorybank.service.bodies import Json, ServiceRoute
 from memorybank.service.calls import BankName, Reading, Writing
 from memorybank.service.openapi import described
@@ -45,15 +45,7 @@ async def put_actions(call: Writing, bank: BankName, body: Json[Actions]) -> Res
         with phase("store"):
             change = call.bank(bank).put_actions(given.actions, after=given.after)
         call.service.story_work.wake()
-        return json_response(
-            {
-                "length": change.length,
-                "same": change.same,
-                "stale": list(change.stale),
-                "valid": list(change.valid),
-                "pending": change.pending,
-            }
-        )
+        return json_response(change_json(change))
 
     return await call.run(work)
 
