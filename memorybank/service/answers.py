@@ -1,4 +1,4 @@
-"""What goes out: values of the bank as the JSON of `schemas.py`, encoded so that no text can break it."""
+"""What goes out: values of the bank as the JSON of `given.py`, encoded so that no text can break it."""
 
 from __future__ import annotations
 
@@ -42,6 +42,9 @@ def memory_json(memory: Memory) -> dict[str, Any]:
         "created": memory.created.isoformat(),
         "last_used": None if memory.last_used is None else memory.last_used.isoformat(),
         "use_count": memory.use_count,
+        "ordinal": memory.ordinal,
+        "writer": memory.writer,
+        "reason": memory.reason,
         "version": memory.version,
     }
 
@@ -60,7 +63,11 @@ def bank_json(info: BankInfo, name: str) -> dict[str, Any]:
     }
 
 
-def recalled_json(found: Recalled) -> dict[str, Any]:
-    """Return a search result; `parts` only if they were asked for."""
-    parts = {} if found.parts is None else {"parts": dict(found.parts)}
-    return {"memory": memory_json(found.memory), "similarity": found.similarity, "rank": found.rank, **parts}
+def recalled_json(found: Recalled, *, retellings: bool) -> dict[str, Any]:
+    """Return a search result; `parts` and `retold_by` only if they were asked for."""
+    result = {"memory": memory_json(found.memory), "similarity": found.similarity, "rank": found.rank}
+    if found.parts is not None:
+        result["parts"] = dict(found.parts)
+    if retellings:
+        result["retold_by"] = [{"id": id_, "cosine": cosine} for id_, cosine in found.retold_by]
+    return result

@@ -8,8 +8,9 @@ from starlette.responses import Response
 from memorybank.service.answers import json_response, recalled_json
 from memorybank.service.bodies import Json, ServiceRoute
 from memorybank.service.calls import BankName, Reading
+from memorybank.service.given import SearchResults
 from memorybank.service.openapi import described
-from memorybank.service.schemas import SearchRequest, SearchResults
+from memorybank.service.schemas import SearchRequest
 from memorybank.service.state import phase
 
 __all__ = ["router"]
@@ -38,7 +39,8 @@ async def search(call: Reading, bank: BankName, body: Json[SearchRequest]) -> Re
                 ranking=asked.ranking,
                 pinned_first=asked.pinned_first,
                 explain=asked.explain,
+                retellings=asked.retellings,
             )
-        return json_response({"results": [recalled_json(one) for one in found]})
+        return json_response({"results": [recalled_json(one, retellings=asked.retellings) for one in found]})
 
     return await call.run(work)
