@@ -177,7 +177,7 @@ def _bank(call: argparse.Namespace, adventure: Adventure) -> Iterator[MemoryBank
             yield bank
     else:
         if adventure.memories:
-            note(f"note: --bank recalls from {call.bank}; the {len(adventure.memories)} in the document are not used")
+            note(f"note: --bank recalls from a database; the {len(adventure.memories)} in the document are not used")
         with MemoryBank.open(call.bank, bank=call.bank_name or "default", embedder=embedder, create=False) as bank:
             yield bank
 

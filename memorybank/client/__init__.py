@@ -12,7 +12,8 @@ A program moves from one to the other by changing the constructor; `assemble(adv
 
 What differs from `memorybank.MemoryBank`:
 
-* `reembed` and `check` are for who has the database, and not here.
+* `reembed`, `check` and what follows the log (`put_actions`, `write_due`, `summary`, `branch`, …) are for who has the
+  database, and not here.
 * More than 1,000 memories at once, or 4 MiB of them, go in several requests. Each is all or none, the whole is not;
   `progress` is called after each. What needs no bank to be checked is checked for all before the first is sent.
 * `delete` takes `if_match` with one id only.
@@ -28,8 +29,9 @@ Requests are repeated, with growing pauses, when the service is busy, out of rea
 harm twice. `mark_used`, conditional changes and the deletion of several memories are repeated only if nothing can have
 been done: no connection was made, or the service refused before it began.
 
-Reading order: `remote.py` and `remote_async.py` (the faces), `protocol.py` (a call as requests), `answers.py` (JSON as
-values), `exchange.py` (when to try again), `refusals.py` (answers as exceptions), `transport.py` (httpx), `wire.py`.
+Reading order: `remote.py` and `remote_async.py` (the faces), `protocol.py` (a call as requests), `bodies.py` (values as
+JSON) and `answers.py` (JSON as values), `exchange.py` (when to try again), `refusals.py` (answers as exceptions),
+`transport.py` (httpx), `wire.py`.
 """
 
 from __future__ import annotations

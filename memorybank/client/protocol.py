@@ -5,37 +5,35 @@ What is given is checked here with the checks that the bank itself has, so a cal
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
-from urllib.parse import quote, urlencode
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+from urllib.parse import urlencode
 
 from memorybank import inputs
 from memorybank.bank.info import BankInfo, Page
 from memorybank.bank.reads import Memories, not_found
 from memorybank.client import answers
+from memorybank.client.bodies import (
+    MAX_BATCH,
+    batches,
+    checked_cursor,
+    checked_name,
+    edit_body,
+    if_match_header,
+    new_body,
+    search_body,
+    segment,
+)
 from memorybank.client.exchange import Patience, Steps, exchange
 from memorybank.client.wire import Answer, Request
 from memorybank.errors import BankNotFoundError, InvalidInputError, PreconditionError
 from memorybank.memory import Memory, Progress, Recalled, State
 from memorybank.search.answer import LAST_POOL, Costs
-from memorybank.search.ranking import checked_ranking, fill
-from memorybank.text import clean
+from memorybank.search.ranking import fill
 
-__all__ = ["MAX_BATCH", "MAX_NAME", "Protocol"]
+__all__ = ["Protocol"]
 
-MAX_BATCH = 1_000
-"""Memories in one request, and results of one search."""
-MAX_BATCH_BYTES = 4 << 20
-"""Bytes of JSON in one request, unless one memory alone has more; a service takes 8 MiB if nobody has set less."""
-MAX_NAME = 128
-"""Characters of a bank's name over HTTP."""
-
-T = TypeVar("T")
 Results: TypeAlias = list[Recalled]  # inside the class, `list` is a method
-
-_VERSION = re.compile(r"[0-9a-f]{16}")
 
 
 class Protocol:
@@ -48,38 +46,38 @@ class Protocol:
     """
 
     def __init__(self, service: str, bank: str, patience: Patience) -> None:
-        self.bank = _checked_name(bank)
+        self.bank = checked_name(bank)
         self._service = service
         self._patience = patience
-        self._place = f"/v1/banks/{_segment(bank)}"
+        self._place = f"/v1/banks/{segment(bank)}"
 
     def add(self, item: Mapping[str, Any]) -> Steps[Memory]:
         """See `MemoryBank.add`."""
-        [memory] = yield from self._add([_new(item, "memory")])
+        [memory] = yield from self._add([new_body(item, "memory")])
         return memory
 
     def add_many(self, items: Iterable[Any], progress: Progress | None) -> Steps[Memories]:
         """See `MemoryBank.add_many`."""
-        checked = [_new(item, f"memory {place}") for place, item in enumerate(inputs.listed(items, "items"), 1)]
+        checked = [new_body(item, f"memory {place}") for place, item in enumerate(inputs.listed(items, "items"), 1)]
         return (yield from self._in_batches(self._add, checked, progress))
 
     def edit(self, id_: str, changes: Mapping[str, Any], if_match: str | Iterable[str] | None) -> Steps[Memory]:
         """See `MemoryBank.edit`."""
         versions = inputs.checked_versions(if_match)
         item = {"id": id_} | {name: value for name, value in changes.items() if value is not None}
-        edit = _edit(item, "edit")
+        edit = edit_body(item, "edit")
         if len(edit) == 1:
             return (yield from self._unchanged(id_, versions))
         if versions is None:
             [memory] = yield from self._edit([edit])
             return memory
         del edit["id"]
-        request = Request("PATCH", self._memory(id_), edit, _if_match(versions), repeatable=False)
+        request = Request("PATCH", self._memory(id_), edit, if_match_header(versions), repeatable=False)
         return answers.read((yield from self._about([id_], request)), answers.memory)
 
     def edit_many(self, edits: Iterable[Any], progress: Progress | None) -> Steps[Memories]:
         """See `MemoryBank.edit_many`."""
-        checked = [_edit(edit, f"edit {place}") for place, edit in enumerate(inputs.listed(edits, "edits"), 1)]
+        checked = [edit_body(edit, f"edit {place}") for place, edit in enumerate(inputs.listed(edits, "edits"), 1)]
         return (yield from self._in_batches(self._edit, checked, progress))
 
     def change(self, ids: Iterable[str], **fields: Any) -> Steps[Memories]:
@@ -94,10 +92,10 @@ class Protocol:
         if versions is not None and len(checked) > 1:
             raise InvalidInputError("if_match goes with one id over HTTP: delete them one by one, or without it")
         if versions is not None and checked:
-            request = Request("DELETE", self._memory(checked[0]), None, _if_match(versions), repeatable=False)
+            request = Request("DELETE", self._memory(checked[0]), None, if_match_header(versions), repeatable=False)
             yield from self._about(checked, request)
             return
-        for batch in _batches(checked):
+        for batch in batches(checked):
             # Of several, some of which were not there, a repetition could not tell whether the others went.
             lone = len(batch) == 1
             target = f"{self._place}/memories/delete"
@@ -107,7 +105,7 @@ class Protocol:
     def mark_used(self, ids: Iterable[str]) -> Steps[int]:
         """See `MemoryBank.mark_used`."""
         number = 0
-        for batch in _batches(inputs.checked_ids(ids)):
+        for batch in batches(inputs.checked_ids(ids)):
             request = Request("POST", f"{self._place}/memories/used", {"ids": batch}, repeatable=False)
             answer = yield from self._or_none(request)
             number += 0 if answer is None else answers.read(answer, answers.used)
@@ -119,7 +117,7 @@ class Protocol:
         """See `MemoryBank.set_capacity`."""
         versions = inputs.checked_versions(if_match)
         checked = None if capacity is None else inputs.checked_limit(capacity, what="capacity", most=2**53)
-        conditions = {} if versions is None else _if_match(versions)
+        conditions = {} if versions is None else if_match_header(versions)
         conditions |= {"If-None-Match": "*"} if only_new else {}
         request = Request("PUT", self._place, {"capacity": checked}, conditions, repeatable=not conditions)
         return answers.read((yield from self._exchange(request)), answers.info)
@@ -142,7 +140,7 @@ class Protocol:
     def page(self, state: State | None, limit: int, cursor: str | None) -> Steps[Page]:
         """See `MemoryBank.page`."""
         query: dict[str, str] = {} if state is None else {"state": inputs.checked_state(state)}
-        query |= {} if cursor is None else {"cursor": _checked_cursor(cursor)}
+        query |= {} if cursor is None else {"cursor": checked_cursor(cursor)}
         left = inputs.checked_limit(limit)
         found: Memories = []
         while True:
@@ -176,7 +174,7 @@ class Protocol:
         self, query: str, *, count_tokens: Callable[[str], int] | None, max_tokens: int | None, **how: Any
     ) -> Steps[Results]:
         """See `MemoryBank.search`. With `count_tokens` the budget is filled here, from the best 1,000."""
-        question = _question(query, how)
+        question = search_body(query, how)
         budget = None if max_tokens is None else inputs.checked_tokens(max_tokens)
         if not question["query"]:
             return []
@@ -215,7 +213,7 @@ class Protocol:
         progress: Progress | None,
     ) -> Steps[Memories]:
         done: Memories = []
-        for batch in _batches(items):
+        for batch in batches(items):
             done += yield from send(batch)
             if progress is not None:
                 progress(len(done), len(items))
@@ -239,72 +237,4 @@ class Protocol:
         return (yield from exchange(request, self._service, self._patience))
 
     def _memory(self, id_: str) -> str:
-        return f"{self._place}/memories/{_segment(id_)}"
-
-
-def _question(query: str, how: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of a search, what is left at its default left out."""
-    if not isinstance(query, str):
-        raise InvalidInputError(f"query must be a string, not {type(query).__name__}")
-    checks: dict[str, Callable[[Any], Any]] = {
-        "limit": lambda value: inputs.checked_limit(value, most=MAX_BATCH),
-        "ranking": checked_ranking,
-        "min_similarity": inputs.checked_similarity,
-        "pinned_first": lambda value: inputs.checked_flag(value, what="pinned_first"),
-        "explain": lambda value: inputs.checked_flag(value, what="explain"),
-        "retellings": lambda value: inputs.checked_flag(value, what="retellings"),
-    }
-    given = {name: check(how[name]) for name, check in checks.items() if how[name] is not None}
-    asked = {name: value for name, value in given.items() if value is not False}
-    return {"query": clean(query)[: inputs.MAX_TEXT], **asked}
-
-
-def _new(item: Any, what: str) -> dict[str, Any]:
-    new = inputs.checked_new(item, what=what)
-    given = {"id": new.id, "actions": list(new.actions), "pinned": new.pinned, "metadata": dict(new.metadata)}
-    return {"text": new.text} | {name: value for name, value in given.items() if value}
-
-
-def _edit(item: Any, what: str) -> dict[str, Any]:
-    id_, changes = inputs.checked_edit(item, what=what)
-    return {"id": id_, **changes}
-
-
-def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Return the items in pieces that go into one request."""
-    start = size = 0
-    for place, item in enumerate(items):
-        weight = len(json.dumps(item))
-        if place - start == MAX_BATCH or (size + weight > MAX_BATCH_BYTES and place > start):
-            yield items[start:place]
-            start, size = place, 0
-        size += weight
-    if items:
-        yield items[start:]
-
-
-def _if_match(versions: Collection[str]) -> dict[str, str]:
-    """Return the condition. What cannot be a version matches nothing, and must not break out of the header."""
-    known = sorted(version for version in versions if _VERSION.fullmatch(version))
-    return {"If-Match": ", ".join(f'"{version}"' for version in known) or '""'}
-
-
-def _segment(name: str) -> str:
-    """Return a name as one part of a path; `.` and `..` would otherwise be taken for directions."""
-    return quote(name, safe="").replace(".", "%2E") if name in (".", "..") else quote(name, safe="")
-
-
-def _checked_cursor(cursor: object) -> str:
-    if not isinstance(cursor, str):
-        raise InvalidInputError(f"cursor must be one that a page came with, not {cursor!r}")
-    return cursor
-
-
-def _checked_name(bank: str) -> str:
-    name = inputs.checked_id(bank, what="the bank's name")
-    if len(name) > MAX_NAME or "/" in name or name in (".", ".."):
-        raise InvalidInputError(
-            f"the bank's name {name!r} is not one for a service: it must have 1 to {MAX_NAME} characters and no slash, "
-            "and be more than one or two dots"
-        )
-    return name
+        return f"{self._place}/memories/{segment(id_)}"

@@ -151,11 +151,12 @@ def make_engine(url: URL) -> Engine:
 
 
 def _set_up(connection: Any, _record: object) -> None:
-    encoding = connection.info.parameter_status("server_encoding")
+    name, encoding = connection.info.dbname, connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
+        connection.close()
         raise StorageError(
-            f"database {connection.info.dbname!r}: its encoding is {encoding}, which cannot hold every text: make one "
-            "with `createdb --encoding=UTF8 --template=template0`"
+            f"database {name!r}: its encoding is {encoding}, which cannot hold every text: make one with "
+            "`createdb --encoding=UTF8 --template=template0`"
         )
     connection.execute(_SETTINGS)
     connection.commit()
@@ -189,7 +190,7 @@ def explain(error: BaseException, where: str) -> StorageError:
     elif state is not None:
         found = next((_REASONS[state[:size]] for size in (5, 3, 2) if state[:size] in _REASONS), None)
         reason = found or f"{cause.diag.message_primary} (SQLSTATE {state})"
-    elif isinstance(cause, psycopg.OperationalError):
+    elif isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
         reason = (
             f"the server cannot be reached, or the connection was lost ({' '.join(str(cause).split())}): check that it "
             f"runs, and host, port, user, password and name of the database, then {_AGAIN}"

@@ -445,6 +445,16 @@ def test_a_stored_bank_is_recalled(stored, story, run):
     assert {"Mara hid the silver key.", "The wolf has a thorn in its paw."} <= set(out.splitlines())
 
 
+def test_what_the_document_holds_beside_a_stored_bank_is_noted(stored, story, run):
+    """And not where the bank is: the URL of a server may have a password in it."""
+    document = json.loads(story.read_text()) | {"memories": [{"text": "Rain falls."}]}
+    story.write_text(json.dumps(document))
+    bank = ("--bank", stored, "--bank-name", "tale", "--model", "hashing-64")
+    code, out, err = run("build", story, *bank, "--text")
+    assert (code, err) == (0, "note: --bank recalls from a database; the 1 in the document are not used\n")
+    assert "Rain falls." not in out
+
+
 def test_a_bank_that_is_not_there_is_one_line_and_makes_no_file(story, tmp_path, run):
     code, out, err = run("build", story, "--bank", tmp_path / "typo.sqlite")
     assert_one_clear_line(code, out, err)

@@ -145,7 +145,7 @@ def test_a_bad_file_names_the_line_and_stores_nothing(shell: Shell, tmp_path: Pa
         (["add", "x", "--id", "a\nb"], "not printable"),
         (["add", "x", "--bank", ""], "bank's name"),
         (["add", "x", "--db", "/nowhere/at/all/x.sqlite"], "check that the folder exists"),
-        (["add", "x", "--db", "postgresql://h/d"], "not supported"),
+        (["add", "x", "--db", "mysql://h/d"], "not supported"),
         (["list"], "there is no such file"),
         (["search", "x", "--limit", "many"], "invalid int value"),
         (["frobnicate"], "invalid choice"),

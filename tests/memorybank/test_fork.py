@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.both_engines
-
 PROGRAM = """
 import multiprocessing, sys, threading
 from memorybank import MemoryBank
@@ -50,7 +48,11 @@ with MemoryBank.open(sys.argv[1], embedder=HashingEmbedder()) as again:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.parametrize("state", ["idle", "locked"])
+@pytest.mark.parametrize(
+    ("engine", "state"),
+    [("sqlite", "idle"), ("sqlite", "locked"), ("postgresql", "idle")],  # which has no lock of the process
+    indirect=["engine"],
+)
 def test_a_forked_child_writes_to_the_same_database(database: Any, state: str) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROGRAM, str(database), state],

@@ -170,16 +170,6 @@ def test_a_reader_sees_one_moment_while_others_write(open_bank: Opener) -> None:
     assert bank.count() == 2
 
 
-def test_a_reader_cannot_write(open_bank: Opener, engine: str) -> None:
-    if engine == "sqlite":
-        pytest.skip("SQLite has no such transactions")
-    bank = open_bank()
-    bank.add("one")
-    with pytest.raises(StorageError, match="takes no writes"), bank._store._reading() as connection:
-        connection.exec_driver_sql("DELETE FROM banks")
-    assert bank.count() == 1
-
-
 def test_the_index_is_built_from_all_bites(open_bank: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "BITE", 7)
     bank = open_bank()

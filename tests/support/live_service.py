@@ -11,6 +11,7 @@ from typing import Any
 
 import uvicorn
 
+from assembler.service.app import create_app as create_app_with_contexts
 from memorybank.host import BankHost
 from memorybank.service import ServiceSettings, create_app, open_service_host
 
@@ -29,11 +30,11 @@ class LiveService:
 
 
 @contextmanager
-def live_service(database: Path | str, **settings: Any) -> Iterator[LiveService]:
+def live_service(database: Path | str, *, with_contexts: bool = False, **settings: Any) -> Iterator[LiveService]:
     """Run a service over a database, with a model without weights."""
     known = ServiceSettings(db=str(database), model="hashing-64", **settings)
     with open_service_host(known) as host:
-        app = create_app(host, known)
+        app = (create_app_with_contexts if with_contexts else create_app)(host, known)
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, access_log=False))
         thread = threading.Thread(target=server.run)
         thread.start()
