@@ -1,4 +1,4 @@
-"""What goes out: values of the bank as the JSON of `schemas.py`, encoded so that no text can break it."""
+"""What goes out: values of the bank as the JSON of `given.py`, encoded so that no text can break it."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ def memory_json(memory: Memory) -> dict[str, Any]:
         "created": memory.created.isoformat(),
         "last_used": None if memory.last_used is None else memory.last_used.isoformat(),
         "use_count": memory.use_count,
+        "ordinal": memory.ordinal,
         "writer": memory.writer,
         "reason": memory.reason,
         "version": memory.version,
@@ -72,7 +73,7 @@ def bank_json(info: BankInfo, name: str) -> dict[str, Any]:
     }
 
 
-def recalled_json(found: Recalled, *, retellings: bool = False) -> dict[str, Any]:
+def recalled_json(found: Recalled, *, retellings: bool) -> dict[str, Any]:
     """Return a search result; `parts` and `retold_by` only if they were asked for."""
     result = {"memory": memory_json(found.memory), "similarity": found.similarity, "rank": found.rank}
     if found.parts is not None:

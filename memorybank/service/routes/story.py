@@ -9,9 +9,9 @@ from memorybank.errors import PreconditionError
 from memorybank.service.answers import bank_json, change_json, etag, json_response, pending_json, summary_json
 from memorybank.service.bodies import Json, ServiceRoute
 from memorybank.service.calls import BankName, Reading, Writing
+from memorybank.service.given import Bank
 from memorybank.service.openapi import described
 from memorybank.service.problems import Problem
-from memorybank.service.schemas import Bank
 from memorybank.service.state import phase
 from memorybank.service.story_schemas import (
     Actions,
