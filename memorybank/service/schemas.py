@@ -229,7 +229,9 @@ class SearchRequest(_Taken):
     pinned_first: bool = Field(False, description="all pinned memories before the others", examples=[False])
     explain: bool = Field(False, description="give the parts of each score", examples=[False])
     retellings: bool = Field(
-        False, description="say of each result which others tell nearly the same and are newer, or pinned"
+        False,
+        description="say of each result which others tell nearly the same and are newer, or pinned",
+        examples=[False],
     )
 
 
