@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import regex
 
+from memorybank.sentences import SENTENCE_END
 from memorybank.tokenizer import Tokenizer
 
 __all__ = ["UNSPACED", "clean_places", "cut"]
@@ -24,16 +25,6 @@ UNSPACED = (
 _GRAPHEME = regex.compile(r"\X")
 _WORD_BOUNDARY = regex.compile(r"\b", regex.WORD)
 _BESIDE_UNSPACED = regex.compile(rf"(?<={UNSPACED}\p{{M}}*)|(?={UNSPACED})")
-_SENTENCE_END = regex.compile(
-    r"""
-    (?<! [.!?…؟۔।॥።։] ) [.!?…؟۔।॥።։]++
-    (?<! \b (?: \p{Lu} | (?i: mr | mrs | ms | dr | st | prof | sr | jr | vs ) | e\.g | i\.e ) \. )  # abbreviations
-    ["'\p{Pe}\p{Pf}“‘*_]*+  # what closes a quotation, a bracket or an emphasis
-    (?= \s++ \P{Ll} | \s*+ \Z )
-    | [。！？｡．]++ ["'\p{Pe}\p{Pf}“‘*_]*+
-    """,
-    regex.VERBOSE,
-)
 
 _CLOSERS = 64
 """Characters that may stand between a full stop and the end of its sentence, for sure."""
@@ -63,7 +54,7 @@ def cut(text: str, room: int, cost: Callable[[str], int], tokenizer: Tokenizer) 
     if longest is None:
         return None
     begin, beyond = max(0, len(longest) // 2 - _CLOSERS), min(len(text), len(longest) + _BATCH)
-    ends = (match.end() for match in _SENTENCE_END.finditer(text, begin, beyond))
+    ends = (match.end() for match in SENTENCE_END.finditer(text, begin, beyond))
     for end in sorted((end for end in ends if end <= len(longest) <= 2 * end), reverse=True):
         if _is_clean(text, end) and cost(text[:end]) <= room:
             return text[:end]

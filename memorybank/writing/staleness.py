@@ -130,7 +130,9 @@ def _first_twice(log: Sequence[Source]) -> str:
     return ""
 
 
-def _standing(log: Sequence[Source], positions: dict[str, int], made: Iterable[Made]) -> Iterator[tuple[int, int, str]]:
+def _standing(
+    log: Sequence[Source], positions: dict[str, int], made: Iterable[Made]
+) -> Iterator[tuple[int, int, str]]:
     """Iterate over (start, stop, key) of what is valid by itself."""
     for one in made:
         start = positions.get(one.sources[0].id) if one.sources else None

@@ -1,0 +1,113 @@
+"""The story of a bank: its log, what is pending, the Story Summary, branches (SPEC.md section 9)."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from memorybank.errors import PreconditionError
+from memorybank.service.answers import bank_json, etag, json_response, pending_json, summary_json
+from memorybank.service.bodies import Json, ServiceRoute
+from memorybank.service.calls import BankName, Reading, Writing
+from memorybank.service.openapi import described
+from memorybank.service.problems import Problem
+from memorybank.service.schemas import Bank
+from memorybank.service.state import phase
+from memorybank.service.story_schemas import (
+    Actions,
+    Branch,
+    LogChange,
+    PendingList,
+    Summary,
+    SummaryList,
+    SummaryText,
+)
+
+__all__ = ["router"]
+
+router = APIRouter(route_class=ServiceRoute, tags=["story"])
+
+
+@router.put(
+    "/v1/banks/{bank}/actions",
+    **described("Say what the log is now", LogChange, problems=["conflict"], body=True),
+)
+async def put_actions(call: Writing, bank: BankName, body: Json[Actions]) -> Response:
+    """Memories of actions that changed or are gone are stale when this is answered; what is due is written afterwards.
+
+    The same log again changes nothing. The bank is made if it is not there.
+    """
+
+    def work() -> Response:
+        given = body.read()
+        if call.bank(bank).info().created is None:
+            call.service.bank_counts.check(call.caller.namespace)
+        with phase("store"):
+            change = call.bank(bank).put_actions(given.actions, after=given.after)
+        call.service.story_work.wake()
+        return json_response(
+            {
+                "length": change.length,
+                "same": change.same,
+                "stale": list(change.stale),
+                "valid": list(change.valid),
+                "pending": change.pending,
+            }
+        )
+
+    return await call.run(work)
+
+
+@router.get("/v1/banks/{bank}/pending", **described("List the memories that are due", PendingList))
+async def list_pending(call: Reading, bank: BankName) -> Response:
+    """With what went wrong, if a writer has failed."""
+    return await call.run(lambda: json_response({"pending": list(map(pending_json, call.bank(bank).pending()))}))
+
+
+@router.get("/v1/banks/{bank}/summary", **described("The Story Summary and its versions", SummaryList))
+async def get_summary(call: Reading, bank: BankName) -> Response:
+    """A version holds as long as the log that it was written from; one of the player's own always does."""
+
+    def work() -> Response:
+        current = call.bank(bank).summary()
+        versions = [summary_json(one) for one in call.bank(bank).summaries()]
+        return json_response({"current": None if current is None else current.version, "versions": versions})
+
+    return await call.run(work)
+
+
+@router.put("/v1/banks/{bank}/summary", **described("Write the Story Summary by hand", Summary, body=True))
+async def put_summary(call: Writing, bank: BankName, body: Json[SummaryText]) -> Response:
+    """Earlier versions stay; to restore one, send its text."""
+
+    def work() -> Response:
+        text = body.read().text
+        if call.bank(bank).info().created is None:
+            call.service.bank_counts.check(call.caller.namespace)
+        with phase("store"):
+            return json_response(summary_json(call.bank(bank).edit_summary(text)))
+
+    return await call.run(work)
+
+
+@router.post(
+    "/v1/banks/{bank}/branches",
+    **described(
+        "Copy a bank up to an action", Bank, problems=["bank-not-found", "conflict"], status=201, etag=True, body=True
+    ),
+)
+async def branch(call: Writing, bank: BankName, body: Json[Branch]) -> Response:
+    """The two have one past and live apart from then on. Nothing is embedded or written anew."""
+
+    def work() -> Response:
+        given = body.read()
+        call.service.bank_counts.check(call.caller.namespace)
+        try:
+            with phase("store"):
+                call.bank(bank).branch(call.stored_name(given.name), upto=given.upto)
+        except PreconditionError:
+            raise Problem("conflict", f"there is a bank {given.name!r} already: nothing was changed") from None
+        info = call.bank(given.name).info()
+        return json_response(bank_json(info, given.name), 201, etag(info.version))
+
+    return await call.run(work)
