@@ -75,7 +75,6 @@ def test_the_same_log_again_changes_nothing(client: TestClient) -> None:
         {"actions": [{"id": "", "kind": "do"}]},
         {"actions": [{"id": "a1", "kind": "do", "text": None}]},
         {"actions": log(1) + log(1)},
-        {"actions": log(1), "after": "nowhere"},
         {"actions": log(1), "extra": 1},
     ],
 )
@@ -84,6 +83,11 @@ def test_a_bad_log_is_refused_and_nothing_changes(client: TestClient, body: Any)
     answer = client.put(ACTIONS, json=body)
     assert answer.status_code == 422
     assert client.put(ACTIONS, json={"actions": log(3)}).json()["same"] == 3
+
+
+def test_an_end_behind_an_unknown_action(client: TestClient) -> None:
+    answer = client.put(ACTIONS, json={"actions": log(1), "after": "nowhere"})
+    assert (answer.status_code, answer.json()["type"].rpartition(":")[2]) == (404, "action-not-found")
 
 
 def test_any_text_may_stand_in_it(client: TestClient) -> None:
@@ -118,7 +122,7 @@ def test_a_branch(client: TestClient) -> None:
     again = client.post("/v1/banks/a/branches", json={"name": "b"})
     assert (again.status_code, again.json()["type"].rpartition(":")[2]) == (409, "conflict")
     assert client.post("/v1/banks/nobody/branches", json={"name": "c"}).status_code == 404
-    assert client.post("/v1/banks/a/branches", json={"name": "c", "upto": "zzz"}).status_code == 422
+    assert client.post("/v1/banks/a/branches", json={"name": "c", "upto": "zzz"}).status_code == 404
     assert client.post("/v1/banks/a/branches", json={"name": "x/y"}).status_code == 422
 
 

@@ -30,7 +30,7 @@ router = APIRouter(route_class=ServiceRoute, tags=["story"])
 
 @router.put(
     "/v1/banks/{bank}/actions",
-    **described("Say what the log is now", LogChange, problems=["conflict"], body=True),
+    **described("Say what the log is now", LogChange, problems=["action-not-found", "conflict"], body=True),
 )
 async def put_actions(call: Writing, bank: BankName, body: Json[Actions]) -> Response:
     """Memories of actions that changed or are gone are stale when this is answered; what is due is written afterwards.
@@ -85,7 +85,12 @@ async def put_summary(call: Writing, bank: BankName, body: Json[SummaryText]) ->
 @router.post(
     "/v1/banks/{bank}/branches",
     **described(
-        "Copy a bank up to an action", Bank, problems=["bank-not-found", "conflict"], status=201, etag=True, body=True
+        "Copy a bank up to an action",
+        Bank,
+        problems=["action-not-found", "bank-not-found", "conflict"],
+        status=201,
+        etag=True,
+        body=True,
     ),
 )
 async def branch(call: Writing, bank: BankName, body: Json[Branch]) -> Response:
