@@ -50,7 +50,9 @@ class Actions(_Taken):
         examples=[[{"id": "a1", "kind": "output", "text": "The gate opens."}]],
     )
     after: Identifier | None = Field(
-        None, description="the action behind which they stand; what stood there is gone. null: the whole log"
+        None,
+        description="the action behind which they stand; what stood there is gone. null: the whole log",
+        examples=["a12"],
     )
 
 
@@ -70,7 +72,9 @@ class Pending(_Given):
     actions: list[str] = Field(description="its source actions", examples=[["a1", "a2"]])
     attempts: int = Field(description="how often somebody has tried", ge=0, examples=[0])
     error: str = Field(description="why the last try failed; empty if none has", examples=[""])
-    retry_at: datetime | None = Field(description="before this moment nobody tries again; null for at once")
+    retry_at: datetime | None = Field(
+        description="before this moment nobody tries again; null for at once", examples=[None]
+    )
 
 
 class PendingList(_Given):
@@ -96,7 +100,7 @@ class Summary(_Given):
     text: str = Field(description="what it says", examples=["Mara is looking for the silver key."])
     author: str = Field(description="the writer's name, or `player`", examples=["extractive"])
     through: int = Field(description="how many actions from the beginning on were known to it", ge=0, examples=[24])
-    created: datetime = Field(description="when it was written, in UTC")
+    created: datetime = Field(description="when it was written, in UTC", examples=["2026-05-01T18:30:00+00:00"])
 
 
 class SummaryList(_Given):
@@ -114,4 +118,6 @@ class Branch(_Taken):
         examples=["story2"],
         json_schema_extra={"maxLength": MAX_BANK_NAME, "pattern": NAME},
     )
-    upto: Identifier | None = Field(None, description="the last action that both have; null for the whole log")
+    upto: Identifier | None = Field(
+        None, description="the last action that both have; null for the whole log", examples=["a12"]
+    )
