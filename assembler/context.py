@@ -122,7 +122,9 @@ def assemble(
         messages=_messages(text, in_context),
         tokens=tokens,
         anchor=dynamic.history.first if layout == "cache_friendly" else None,
-        report=_report(adventure, settings, blocks, limit, shares, matches, [*required, *dynamic.lines]),
+        report=_report(
+            adventure, settings, blocks, limit, shares, matches, [*required, *dynamic.lines], _pending(bank)
+        ),
     )
 
 
@@ -237,6 +239,7 @@ def _report(
     shares: Shares,
     matches: list[Match],
     lines: list[Line],
+    pending: int,
 ) -> Report:
     used: defaultdict[str, int] = defaultdict(int)
     for line in lines:
@@ -263,4 +266,11 @@ def _report(
         card_window=card_window(shares.story_cards),
         lines=tuple(lines),
         cards_waiting=waiting,
+        memories_pending=pending,
     )
+
+
+def _pending(bank: Bank | None) -> int:
+    """Return how many memories are due in a bank that follows a log; other banks know of none."""
+    count = getattr(bank, "pending_count", None)
+    return count() if callable(count) else 0

@@ -114,6 +114,7 @@ class Report:
         lines: one for every offered item; `used` summed over them is the context's exact token count.
         cards_waiting: for every card that did not match its id and what it waits for, None if it is switched off;
             there if that was asked for.
+        memories_pending: memories that are due and that no writer has written yet, as far as the bank can tell.
     """
 
     tokenizer: str
@@ -126,6 +127,7 @@ class Report:
     card_window: int
     lines: tuple[Line, ...]
     cards_waiting: Mapping[str, tuple[str, ...] | None] | None = None
+    memories_pending: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values (SPEC.md section 11)."""
@@ -138,6 +140,8 @@ class Report:
             for name, part in self.parts.items()
         }
         report["cards_not_matched"] = self.cards_not_matched
+        if self.memories_pending:
+            report["memories_pending"] = self.memories_pending
         report["lines"] = [line.to_dict() for line in self.lines]
         if self.cards_waiting is not None:
             report["card_window"] = self.card_window

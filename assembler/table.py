@@ -26,6 +26,8 @@ def render(report: Report, *, full: bool = False) -> str:
         _columns([("part", "allowed", "used"), *_parts(report)], right={1, 2}),
         _columns([("section", "item", "verdict", "offered", "used", "why"), *_rows(report, full)], right={3, 4}),
     ]
+    if report.memories_pending:
+        blocks.append(f"memories that are due and not written yet: {report.memories_pending}")
     if report.cards_not_matched:
         window = f"triggers were looked for in the newest {report.card_window} actions"
         blocks.append(f"story cards that did not match: {report.cards_not_matched} ({window})")

@@ -81,6 +81,14 @@ class BankStory(BankEdits):
                 for work in found
             ]
 
+    def pending_count(self) -> int:
+        """Return how many memories are due and not written yet."""
+        from memorybank.story.work import survey
+
+        with self._store.read() as reader:
+            story = reader.story.story(self.name)
+            return 0 if story is None else len(survey(reader, self.name, story).memories)
+
     def write_due(
         self,
         writer: MemoryWriter | None = None,

@@ -7,6 +7,8 @@ import pytest
 from assembler import Action, Adventure, AssembledContext, Settings, StoryCard, assemble
 from assembler.report import no_room
 from assembler.table import render
+from memorybank import MemoryBank
+from memorybank.embedding.testing import HashingEmbedder
 from memorybank.memory import NewMemory
 from memorybank.tokenizer import open_tokenizer
 from tests.support.banks import RankedBank
@@ -182,3 +184,15 @@ def test_no_name_breaks_the_table(name):
     assert all(map(str.isprintable, lines))
     assert len(lines) == len(table("plain").split("\n"))
     assert max(map(len, lines)) < 700
+
+
+def test_memories_that_are_due_are_said():
+    with MemoryBank.open(embedder=HashingEmbedder()) as bank:
+        story = Adventure([Action(f"a{n}", "output", f"Event {n}.") for n in range(1, 13)])
+        before = assemble(story, bank)
+        assert "memories_pending" not in before.to_dict()["report"]
+        bank.put_actions(story.actions)
+        context = assemble(story, bank)
+        assert context.to_dict()["report"]["memories_pending"] == 1
+        assert "memories that are due and not written yet: 1" in render(context.report)
+        assert context.text == before.text
