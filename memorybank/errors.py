@@ -5,6 +5,7 @@
     MemoryBankError
     ├── InvalidInputError (ValueError)      an argument is of the wrong type, out of range or too long
     ├── MemoryNotFoundError (LookupError)   no memory with that id is in the bank
+    ├── ActionNotFoundError (LookupError)   no action with that id is in the bank's log
     ├── BankNotFoundError (LookupError)     no bank of that name is in the database
     ├── KeyNotFoundError (LookupError)      no API key with that id is in the database
     ├── PreconditionError                   what was to be changed is not the version that the caller had seen
@@ -21,6 +22,7 @@ Each message says what is wrong, where, and what to do (SPEC.md section 7).
 from __future__ import annotations
 
 __all__ = [
+    "ActionNotFoundError",
     "BankNotFoundError",
     "DeadlineError",
     "InvalidInputError",
@@ -46,6 +48,10 @@ class InvalidInputError(MemoryBankError, ValueError):
 
 class MemoryNotFoundError(MemoryBankError, LookupError):
     """No memory with that id is in the bank. Nothing was changed."""
+
+
+class ActionNotFoundError(MemoryBankError, LookupError):
+    """No action with that id is in the bank's log. Nothing was changed."""
 
 
 class BankNotFoundError(MemoryBankError, LookupError):

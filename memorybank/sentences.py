@@ -50,7 +50,9 @@ def sentences(text: str, longest: int = LONGEST) -> list[str]:
     >>> sentences("他走了。她也走")
     ['他走了。', '她也走']
     """
-    return [part for paragraph in paragraphs(text) for sentence in _split(paragraph) for part in _parts(sentence, longest)]
+    return [
+        part for paragraph in paragraphs(text) for sentence in _split(paragraph) for part in _parts(sentence, longest)
+    ]
 
 
 def _is_quotation(sentence: str) -> bool:

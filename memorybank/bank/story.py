@@ -49,7 +49,8 @@ class BankStory(BankEdits):
             after: id of the action behind which they stand; what stood there before is gone. None for the whole log.
 
         Raises:
-            InvalidInputError: an action is not what it should be, or `after` is not in the log.
+            ActionNotFoundError: `after` is not in the log.
+            InvalidInputError: an action is not what it should be.
             StorageError: it could not be stored.
         """
         from memorybank.story.log import checked_log
@@ -153,7 +154,8 @@ class BankStory(BankEdits):
             upto: id of the last action that both have; None for the whole log.
 
         Raises:
-            InvalidInputError: there is no such action, or no log.
+            ActionNotFoundError: there is no such action.
+            BankNotFoundError: nothing was ever written to this bank.
             PreconditionError: there is a bank of that name already.
         """
         from memorybank.story.branching import branch

@@ -18,6 +18,7 @@ from memorybank.client.errors import (
 )
 from memorybank.client.wire import Answer, NoAnswer
 from memorybank.errors import (
+    ActionNotFoundError,
     BankNotFoundError,
     DeadlineError,
     InvalidInputError,
@@ -45,6 +46,7 @@ _OF_THE_BANK: dict[str, Callable[[str], MemoryBankError]] = {
     "body-too-large": InvalidInputError,
     "bank-not-found": BankNotFoundError,
     "memory-not-found": MemoryNotFoundError,
+    "action-not-found": ActionNotFoundError,
     "precondition-failed": PreconditionError,
     "model-mismatch": ModelMismatchError,
     "model-unavailable": ModelError,

@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
 from memorybank import inputs
@@ -165,6 +165,14 @@ class BankHost:
             found = reader.banks(namespace, after=after, limit=most + 1)
         page = tuple(info_of(state, counts) for state, counts in found[:most])
         return BankPage(page, page[-1].name if len(found) > most else None)
+
+    def due_banks(self, *, limit: int = 100) -> list[str]:
+        """Return banks that have memories or a summary to be written now, the longest waiting first."""
+        with self._store.read() as reader:
+            return reader.story.due(self._now(), inputs.checked_limit(limit))
+
+    def _now(self) -> datetime:
+        return datetime.now(UTC) if self._clock is None else self._clock()
 
     def delete_bank(self, name: str, *, if_match: str | None = None) -> None:
         """Delete a bank with all its memories, for good.

@@ -10,10 +10,11 @@
 
 Reading order: `settings.py`, `app.py` (what there is). On the way of a request: `observing.py` (identity, log line,
 metrics, the last resort), `gate.py` with `access.py` and `limits.py` (who may come in, how often), `calls.py` (what a
-route has at hand), `routes/`; `bodies.py` and `schemas.py` (what comes in and goes out), `conditions.py`, `cursors.py`,
-`problems.py` with `handling.py` (every error), `openapi.py`. Who works: `workers.py` (threads and admission),
-`batching.py` with `embedding.py` (one embedding thread for all), `state.py` (deadline and phases of a request). For
-operators: `readiness.py`, `metrics.py`, `logs.py`, `tracing.py`, `command.py` with `flags.py` (the process).
+route has at hand), `routes/`; `bodies.py`, `schemas.py`, `given.py` and `answers.py` (what comes in and goes out),
+`conditions.py`, `cursors.py`, `quotas.py`, `problems.py` with `handling.py` (every error), `openapi.py`. Who works:
+`workers.py` (threads and admission), `batching.py` with `embedding.py` (one embedding thread for all), `state.py`
+(deadline and phases of a request). For operators: `readiness.py`, `metrics.py`, `logs.py`, `tracing.py`; `command.py`
+with `flags.py` and `server.py` (the process).
 
 Importing this package loads none of them: the names below are imported when they are first used.
 """

@@ -1,17 +1,27 @@
-"""What goes out: values of the bank as the JSON of `schemas.py`, encoded so that no text can break it."""
+"""What goes out: values of the bank as the JSON of `given.py`, encoded so that no text can break it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from starlette.responses import Response
 
-from memorybank.bank.info import BankInfo
+from memorybank.bank.info import BankInfo, LogChange, Pending, Summary
 from memorybank.memory import Memory, Recalled
 
-__all__ = ["bank_json", "etag", "json_response", "memory_json", "recalled_json"]
+__all__ = [
+    "bank_json",
+    "change_json",
+    "etag",
+    "json_response",
+    "memory_json",
+    "pending_json",
+    "recalled_json",
+    "summary_json",
+]
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -42,6 +52,9 @@ def memory_json(memory: Memory) -> dict[str, Any]:
         "created": memory.created.isoformat(),
         "last_used": None if memory.last_used is None else memory.last_used.isoformat(),
         "use_count": memory.use_count,
+        "ordinal": memory.ordinal,
+        "writer": memory.writer,
+        "reason": memory.reason,
         "version": memory.version,
     }
 
@@ -60,7 +73,7 @@ def bank_json(info: BankInfo, name: str) -> dict[str, Any]:
     }
 
 
-def recalled_json(found: Recalled, *, retellings: bool = False) -> dict[str, Any]:
+def recalled_json(found: Recalled, *, retellings: bool) -> dict[str, Any]:
     """Return a search result; `parts` and `retold_by` only if they were asked for."""
     result = {"memory": memory_json(found.memory), "similarity": found.similarity, "rank": found.rank}
     if found.parts is not None:
@@ -68,3 +81,23 @@ def recalled_json(found: Recalled, *, retellings: bool = False) -> dict[str, Any
     if retellings:
         result["retold_by"] = [{"id": id_, "cosine": cosine} for id_, cosine in found.retold_by]
     return result
+
+
+def change_json(change: LogChange) -> dict[str, Any]:
+    """Return what became of a bank when its log changed."""
+    return asdict(change) | {"stale": list(change.stale), "valid": list(change.valid)}
+
+
+def pending_json(pending: Pending) -> dict[str, Any]:
+    """Return a memory that is due."""
+    return {
+        "actions": list(pending.actions),
+        "attempts": pending.attempts,
+        "error": pending.error,
+        "retry_at": None if pending.retry_at is None else pending.retry_at.isoformat(),
+    }
+
+
+def summary_json(summary: Summary) -> dict[str, Any]:
+    """Return a version of the Story Summary."""
+    return asdict(summary) | {"created": summary.created.isoformat()}

@@ -24,13 +24,15 @@ from memorybank.service.observing import Observer
 from memorybank.service.openapi import describe
 from memorybank.service.quotas import BankCounts
 from memorybank.service.readiness import Readiness
-from memorybank.service.routes import banks, memories, operations, search
+from memorybank.service.routes import banks, memories, operations, search, story
+from memorybank.service.story_work import StoryWork
 from memorybank.service.tracing import open_tracing
 from memorybank.service.workers import WorkerPool
 
 if TYPE_CHECKING:
     from memorybank.host import BankHost
     from memorybank.service.settings import ServiceSettings
+    from memorybank.writing.port import MemoryWriter
 
 __all__ = ["create_app"]
 
@@ -46,7 +48,7 @@ one caller from overwriting another's change.
 
 LAST_SECONDS = 5.0
 
-ROUTERS = (banks.router, memories.router, search.router, operations.router)
+ROUTERS = (banks.router, memories.router, search.router, story.router, operations.router)
 
 
 def create_app(
@@ -80,6 +82,7 @@ def create_app(
         metrics=Metrics(host, pool, embedder),
         readiness=Readiness(host, pool, embedder),
         bank_counts=BankCounts(host, settings.max_banks),
+        story_work=StoryWork(host, _writer_of(host, settings)),
         tracing=open_tracing(settings.otlp_endpoint, title) if settings.otlp_endpoint else None,
         body_limits=body_limits or {},
     )
@@ -104,6 +107,19 @@ def create_app(
     return app
 
 
+def _writer_of(host: BankHost, settings: ServiceSettings) -> Callable[[], MemoryWriter] | None:
+    if settings.writer == "none":
+        return None
+
+    def make() -> MemoryWriter:
+        from memorybank.embedding import default_embedder
+        from memorybank.writing.extractive import ExtractiveWriter
+
+        return ExtractiveWriter(host.embedder or default_embedder())
+
+    return make
+
+
 def _lifespan(
     service: Service, embedder: ServiceEmbedder | None
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
@@ -111,6 +127,7 @@ def _lifespan(
     async def life(_: FastAPI) -> AsyncIterator[None]:
         if embedder is not None:
             embedder.warm_up()
+        service.story_work.start()
         try:
             yield
         finally:

@@ -21,6 +21,7 @@ from memorybank.service.quotas import BankCounts
 from memorybank.service.readiness import Readiness
 from memorybank.service.schemas import MAX_BANK_NAME, NAME, PRINTABLE
 from memorybank.service.state import RequestState, current
+from memorybank.service.story_work import StoryWork
 from memorybank.service.workers import WorkerPool
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Service:
     metrics: Metrics
     readiness: Readiness
     bank_counts: BankCounts
+    story_work: StoryWork
     tracing: Tracing | None
     body_limits: Mapping[str, int]
 
@@ -58,6 +60,7 @@ class Service:
 
     def close(self) -> None:
         """Let all threads end but those of the pool, which ends first."""
+        self.story_work.close()
         self.door.close()
         self.readiness.close()
         if self.tracing is not None:

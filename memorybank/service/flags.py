@@ -40,6 +40,9 @@ FLAGS: dict[str, Flag] = {
     "metrics_public": Flag("BOOL", "whether anybody may read /metrics (false)"),
     "trusted_proxies": Flag("LIST", "addresses whose X-Forwarded-For is believed, with commas (none)"),
     "otlp_endpoint": Flag("URL", "where traces go, as http://localhost:4318/v1/traces (nowhere)"),
+    "writer": Flag(
+        "NAME", "writes the memories that are due: extractive, or none to leave them to others (extractive)"
+    ),
     "log_level": Flag("LEVEL", "debug, info, warning or error (info)"),
     "tokenizers": Flag("JSON", 'further tokenizers for /v1/context, as {"name": "path of a tokenizer.json"} (none)'),
 }

@@ -10,8 +10,9 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
+from memorybank.service.given import ProblemBody
 from memorybank.service.problems import KINDS, MEDIA_TYPE
-from memorybank.service.schemas import VERSION, ProblemBody
+from memorybank.service.schemas import VERSION
 
 __all__ = ["describe", "described"]
 

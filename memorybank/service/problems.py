@@ -39,6 +39,7 @@ KINDS: Mapping[str, Kind] = {
     "not-found": Kind(404, "There is nothing at this address"),
     "bank-not-found": Kind(404, "There is no such bank"),
     "memory-not-found": Kind(404, "There is no such memory"),
+    "action-not-found": Kind(404, "There is no such action in the log"),
     "method-not-allowed": Kind(405, "This address does not answer that method"),
     "conflict": Kind(409, "This would break a limit"),
     "model-mismatch": Kind(409, "The bank has vectors of another embedding model"),
@@ -114,6 +115,8 @@ def to_problem(error: Exception) -> Problem | None:
         case HTTPException():
             slug = _OF_STATUS.get(error.status_code, "invalid-request")
             return Problem(slug, _of_router(error), status=error.status_code, headers=error.headers)
+        case errors.ActionNotFoundError():
+            return Problem("action-not-found", str(error))
         case errors.MemoryNotFoundError():
             return Problem("memory-not-found", str(error))
         case errors.BankNotFoundError():

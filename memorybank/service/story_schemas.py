@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from memorybank import inputs
-from memorybank.service.schemas import MAX_BANK_NAME, NAME, Identifier, checked_bank_name
+from memorybank.service.calls import checked_bank_name
+from memorybank.service.schemas import MAX_BANK_NAME, NAME, Identifier
 from memorybank.story.log import MAX_ACTION_TEXT, ActionKind
 from memorybank.text import join_surrogates
 
@@ -16,7 +17,6 @@ __all__ = ["MAX_LOG", "Actions", "Branch", "LogChange", "PendingList", "Summary"
 
 MAX_LOG = 100_000
 """Actions in one call; of a longer log, the new end is sent."""
-IDS: dict[str, Any] = {"examples": [["m3"]]}
 
 
 class _Taken(BaseModel):
@@ -59,8 +59,8 @@ class LogChange(_Given):
 
     length: int = Field(description="actions in the log now", ge=0, examples=[12])
     same: int = Field(description="how many of them, from the first on, were there before", ge=0, examples=[11])
-    stale: list[str] = Field(description="memories that hold no longer, and are not found any more", **IDS)
-    valid: list[str] = Field(description="memories that hold again", **IDS)
+    stale: list[str] = Field(description="memories that hold no longer, and are not found any more", examples=[["m3"]])
+    valid: list[str] = Field(description="memories that hold again", examples=[["m3"]])
     pending: int = Field(description="memories that are due and not written yet", ge=0, examples=[1])
 
 
@@ -110,6 +110,8 @@ class Branch(_Taken):
     """A new bank with the past of this one."""
 
     name: Annotated[str, AfterValidator(checked_bank_name)] = Field(
-        description="the new bank's name", examples=["story2"], json_schema_extra={"maxLength": MAX_BANK_NAME, "pattern": NAME}
+        description="the new bank's name",
+        examples=["story2"],
+        json_schema_extra={"maxLength": MAX_BANK_NAME, "pattern": NAME},
     )
     upto: Identifier | None = Field(None, description="the last action that both have; null for the whole log")

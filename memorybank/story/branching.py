@@ -10,7 +10,7 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memorybank.errors import BankNotFoundError, InvalidInputError, PreconditionError
+from memorybank.errors import ActionNotFoundError, BankNotFoundError, PreconditionError
 from memorybank.story.work import survey
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _length(writer: Writer, bank: str, story: StoredStory | None, upto: str | No
         return 0 if story is None else story.length
     position = writer.story.positions(bank, [upto]).get(upto)
     if position is None:
-        raise InvalidInputError(f"there is no action {upto!r} in the log of bank {bank!r}")
+        raise ActionNotFoundError(f"there is no action {upto!r} in the log of bank {bank!r}")
     return position + 1
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memorybank.errors import InvalidInputError
+from memorybank.errors import ActionNotFoundError, InvalidInputError
 from memorybank.storage.story import StoredAction, StoredStory
 from memorybank.story.log import FIRST_CHAIN, LoggedAction, chained, common_prefix
 from memorybank.writing.staleness import source_of
@@ -26,7 +26,8 @@ def change_log(
     """Store the log's new end; return the story's row and how many actions, from the first on, are the same.
 
     Raises:
-        InvalidInputError: there is no action `after`, or a new id stands in the part that stays.
+        ActionNotFoundError: there is no action `after`.
+        InvalidInputError: a new id stands in the part that stays.
     """
     start = _start(writer, bank, after)
     heads = [source_of(action.id, action.text) for action in new]
@@ -53,7 +54,7 @@ def _start(writer: Writer, bank: str, after: str | None) -> int:
         return 0
     position = writer.story.positions(bank, [after]).get(after)
     if position is None:
-        raise InvalidInputError(
+        raise ActionNotFoundError(
             f"there is no action {after!r} in the log of bank {bank!r}: name another one, or give the whole log"
         )
     return position + 1

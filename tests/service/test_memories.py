@@ -23,7 +23,10 @@ FIELDS = {
     "created",
     "last_used",
     "use_count",
+    "writer",
+    "reason",
     "version",
+    "ordinal",
 }
 
 
@@ -204,6 +207,14 @@ def test_search_ranks_and_explains(client: TestClient) -> None:
     assert set(found[0]["memory"]) == FIELDS
     plain = client.post("/v1/banks/a/search", json={"query": KEY, "limit": 1}).json()["results"]
     assert plain == [{name: value for name, value in found[0].items() if name != "parts"}]
+
+
+def test_search_says_what_is_told_again(client: TestClient) -> None:
+    add(client, {"text": KEY, "id": "old"}, SEAL, {"text": f"{KEY} Again.", "id": "new"})
+    found = client.post("/v1/banks/a/search", json={"query": KEY, "retellings": True}).json()["results"]
+    retold = {one["memory"]["id"]: [other["id"] for other in one["retold_by"]] for one in found}
+    assert retold == {"old": ["new"], "new": [], "m1": []}
+    assert 0.8 < found[0]["retold_by"][0]["cosine"] <= 1
 
 
 def test_search_takes_what_the_library_takes(client: TestClient) -> None:

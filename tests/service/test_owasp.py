@@ -100,7 +100,7 @@ def test_api3_broken_object_property_level_authorization(client: TestClient, fie
     ):
         assert answer.status_code == 422, answer.text
     assert client.get(f"{MEMORIES}/m1").json() == before
-    assert not {"vector", "ordinal", "text_hash", "revision", "bank"} & set(before)
+    assert not {"vector", "text_hash", "revision", "bank"} & set(before)
 
 
 def test_api4_unrestricted_resource_consumption(serve: Any) -> None:

@@ -13,8 +13,9 @@ from memorybank.service.answers import bank_json, etag, json_response
 from memorybank.service.bodies import Json, ServiceRoute
 from memorybank.service.calls import BankName, Call, Reading, Writing
 from memorybank.service.cursors import opened, sealed
+from memorybank.service.given import Bank, BankList
 from memorybank.service.openapi import described
-from memorybank.service.schemas import MAX_BATCH, Bank, BankList, BankSettings
+from memorybank.service.schemas import MAX_BATCH, BankSettings
 from memorybank.service.state import phase
 
 __all__ = ["Cursor", "Limit", "existing", "router"]

@@ -13,10 +13,11 @@ from memorybank.service.answers import etag, json_response, memory_json
 from memorybank.service.bodies import Json, ServiceRoute
 from memorybank.service.calls import BankName, Call, MemoryId, Reading, Writing
 from memorybank.service.cursors import opened, sealed
+from memorybank.service.given import Memory, MemoryList, Stored, Used
 from memorybank.service.openapi import described
 from memorybank.service.quotas import check_room
 from memorybank.service.routes.banks import Cursor, Limit
-from memorybank.service.schemas import Ids, Memory, MemoryEdit, MemoryEdits, MemoryList, NewMemories, Stored, Used
+from memorybank.service.schemas import Ids, MemoryEdit, MemoryEdits, NewMemories
 from memorybank.service.state import phase
 
 if TYPE_CHECKING:

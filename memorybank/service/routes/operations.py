@@ -9,10 +9,10 @@ from starlette.responses import PlainTextResponse, Response
 
 from memorybank.service.answers import json_response
 from memorybank.service.calls import Service, service_of
+from memorybank.service.given import Health, Readiness
 from memorybank.service.metrics import CONTENT_TYPE
 from memorybank.service.openapi import described
 from memorybank.service.readiness import OK
-from memorybank.service.schemas import Health, Readiness
 
 __all__ = ["router"]
 

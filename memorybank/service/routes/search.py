@@ -8,8 +8,9 @@ from starlette.responses import Response
 from memorybank.service.answers import json_response, recalled_json
 from memorybank.service.bodies import Json, ServiceRoute
 from memorybank.service.calls import BankName, Reading
+from memorybank.service.given import SearchResults
 from memorybank.service.openapi import described
-from memorybank.service.schemas import SearchRequest, SearchResults
+from memorybank.service.schemas import SearchRequest
 from memorybank.service.state import phase
 
 __all__ = ["router"]

@@ -6,12 +6,12 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from memorybank.errors import PreconditionError
-from memorybank.service.answers import bank_json, etag, json_response, pending_json, summary_json
+from memorybank.service.answers import bank_json, change_json, etag, json_response, pending_json, summary_json
 from memorybank.service.bodies import Json, ServiceRoute
 from memorybank.service.calls import BankName, Reading, Writing
+from memorybank.service.given import Bank
 from memorybank.service.openapi import described
 from memorybank.service.problems import Problem
-from memorybank.service.schemas import Bank
 from memorybank.service.state import phase
 from memorybank.service.story_schemas import (
     Actions,
@@ -30,7 +30,7 @@ router = APIRouter(route_class=ServiceRoute, tags=["story"])
 
 @router.put(
     "/v1/banks/{bank}/actions",
-    **described("Say what the log is now", LogChange, problems=["conflict"], body=True),
+    **described("Say what the log is now", LogChange, problems=["action-not-found", "conflict"], body=True),
 )
 async def put_actions(call: Writing, bank: BankName, body: Json[Actions]) -> Response:
     """Memories of actions that changed or are gone are stale when this is answered; what is due is written afterwards.
@@ -45,15 +45,7 @@ async def put_actions(call: Writing, bank: BankName, body: Json[Actions]) -> Res
         with phase("store"):
             change = call.bank(bank).put_actions(given.actions, after=given.after)
         call.service.story_work.wake()
-        return json_response(
-            {
-                "length": change.length,
-                "same": change.same,
-                "stale": list(change.stale),
-                "valid": list(change.valid),
-                "pending": change.pending,
-            }
-        )
+        return json_response(change_json(change))
 
     return await call.run(work)
 
@@ -93,7 +85,12 @@ async def put_summary(call: Writing, bank: BankName, body: Json[SummaryText]) ->
 @router.post(
     "/v1/banks/{bank}/branches",
     **described(
-        "Copy a bank up to an action", Bank, problems=["bank-not-found", "conflict"], status=201, etag=True, body=True
+        "Copy a bank up to an action",
+        Bank,
+        problems=["action-not-found", "bank-not-found", "conflict"],
+        status=201,
+        etag=True,
+        body=True,
     ),
 )
 async def branch(call: Writing, bank: BankName, body: Json[Branch]) -> Response:
