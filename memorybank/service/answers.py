@@ -48,13 +48,13 @@ def memory_json(memory: Memory) -> dict[str, Any]:
         "pinned": memory.pinned,
         "metadata": dict(memory.metadata),
         "state": memory.state,
+        "reason": memory.reason,
+        "writer": memory.writer,
         "model": memory.model,
+        "ordinal": memory.ordinal,
         "created": memory.created.isoformat(),
         "last_used": None if memory.last_used is None else memory.last_used.isoformat(),
         "use_count": memory.use_count,
-        "ordinal": memory.ordinal,
-        "writer": memory.writer,
-        "reason": memory.reason,
         "version": memory.version,
     }
 

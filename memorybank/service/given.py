@@ -31,13 +31,13 @@ STORED: dict[str, Any] = {
     "pinned": False,
     "metadata": {"chapter": 2},
     "state": "active",
+    "reason": "",
+    "writer": None,
     "model": "all-MiniLM-L6-v2",
+    "ordinal": 1,
     "created": TIME,
     "last_used": None,
     "use_count": 0,
-    "ordinal": 1,
-    "writer": None,
-    "reason": "",
     "version": VERSION,
 }
 BANK: dict[str, Any] = {
@@ -67,13 +67,13 @@ class Memory(_Given):
     pinned: bool = Field(description="before all others in a context, never forgotten")
     metadata: dict[str, Any] = Field(description="kept for the caller")
     state: State = Field(description="only `active` memories are searched")
+    reason: str = Field(description="why it is in its state; empty for an active one")
+    writer: str | None = Field(description="what wrote it from its source actions; null if it was written by hand")
     model: str = Field(description="the embedding model of its vector")
+    ordinal: int = Field(description="its place in the order of storing", ge=1)
     created: datetime = Field(description="when it was first stored, in UTC")
     last_used: datetime | None = Field(description="when it last went into a committed context, in UTC")
     use_count: int = Field(description="how often it went into a committed context", ge=0)
-    ordinal: int = Field(description="its place in the order of storing", ge=1)
-    writer: str | None = Field(description="what wrote it from its source actions; null if it was written by hand")
-    reason: str = Field(description="why it is in its state; empty for an active one")
     version: str = Field(description="its ETag: changes with all that can be edited", pattern=VERSIONS)
 
 
