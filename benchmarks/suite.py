@@ -20,6 +20,7 @@ SUMMARIES = {
     "assembly": "one assemble() with counts cached, by context size and by length of the log",
     "triggers": "building a trigger index and matching a window of actions with it",
     "search": "MemoryBank.search beside the embedding, in banks of up to 100,000 memories",
+    "writers": "extractive memories against those that people wrote, and at being found again",
     "startup": "fresh processes from start to exit, and their memory",
 }
 """The names, each that of a module here with `FULL`, `QUICK` and `measure`; one line on each."""
