@@ -1,4 +1,4 @@
-"""The default writer: a span's most telling sentences, offline, the same every time, no invented word (SPEC.md section 9).
+"""The default writer: a span's most telling sentences, offline, always the same, no invented word (SPEC.md section 9).
 
 A sentence tells much if it is central to its span (`centrality.py`), names someone, and says what neither the sentences
 chosen before it nor the latest memories say (MMR, Carbonell & Goldstein 1998). One that begins with a pronoun, or is
@@ -58,9 +58,9 @@ class ExtractiveWriter:
     >>> from memorybank.embedding.testing import HashingEmbedder
     >>> from memorybank.writing.port import SpanAction
     >>> writer = ExtractiveWriter(HashingEmbedder(), max_tokens=12)
-    >>> span = (SpanAction("do", "take the key"), SpanAction("output", "It is cold. Mara hid it under the chapel floor."))
-    >>> print(writer.write_memory(SpanText(span)))
-    Mara hid it under the chapel floor.
+    >>> told = SpanAction("output", "Mara hid the silver key under the chapel floor. Rain. The rain goes on.")
+    >>> print(writer.write_memory(SpanText((SpanAction("do", "follow Mara"), told))))
+    Mara hid the silver key under the chapel floor.
 
     Args:
         embedder: the bank's.
@@ -166,7 +166,8 @@ class ExtractiveWriter:
 
 def _groups(units: list[Unit], place: int) -> list[list[int]]:
     """Return what to take for a unit, dearest first: with those that it leans on, and alone only if there are none."""
-    group, groups = [place], []
+    group = [place]
+    groups: list[list[int]] = []
     while len(group) <= LEANING and _leans(units, group[0]):
         group = [group[0] - 1, *group]
         groups.insert(0, group)
