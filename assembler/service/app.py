@@ -27,5 +27,6 @@ def create_app(host: BankHost, settings: ServiceSettings) -> FastAPI:
     tokenizers = Tokenizers(settings.tokenizers)
     limits = {PATH: settings.context_body_bytes}
     app = create_retrieval_app(host, settings, title="assembler", routers=[router], body_limits=limits)
+    tokenizers.warm_up()
     app.state.tokenizers = tokenizers
     return app

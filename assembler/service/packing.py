@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -42,6 +43,10 @@ class Tokenizers:
 
     def __init__(self, named: Mapping[str, str]) -> None:
         self._named = {name: HuggingFaceTokenizer(Path(path), name) for name, path in named.items()}
+
+    def warm_up(self) -> None:
+        """Load the usual one in the background: its vocabulary takes half a second."""
+        threading.Thread(target=open_tokenizer, name="assembler-warm-up", daemon=True).start()
 
     def open(self, name: str) -> Tokenizer:
         """Return one. Raises a 422 problem if there is none of that name."""

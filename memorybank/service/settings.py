@@ -44,8 +44,8 @@ class ServiceSettings(BaseSettings):
         metrics_public: whether anybody may read `/metrics`; else this machine and holders of a key.
         trusted_proxies: addresses whose `X-Forwarded-For` is believed; one text with commas in the environment.
         otlp_endpoint: where traces go; needs the extra `otel`.
-        writer: what writes the memories and summaries that are due: `extractive` needs no network, `none` leaves them to
-            other processes.
+        writer: what writes the memories and summaries that are due: `extractive` needs no network, `none` leaves them
+            to other processes.
         log_level: the least level that is logged; requests are at `info`.
         tokenizers: tokenizers of `/v1/context` beside the built-in ones: name to path.
     """

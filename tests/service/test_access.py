@@ -131,6 +131,8 @@ READS: list[tuple[str, str, Any]] = [
     ("GET", "/v1/banks/a/memories", None),
     ("GET", "/v1/banks/a/memories/m1", None),
     ("POST", "/v1/banks/a/search", {"query": "gate"}),
+    ("GET", "/v1/banks/a/pending", None),
+    ("GET", "/v1/banks/a/summary", None),
     ("POST", "/v1/context", {"adventure": {"format": "adventure/1"}}),
     ("POST", "/v1/context", {"adventure": {"format": "adventure/1"}, "bank": "a"}),
 ]
@@ -144,6 +146,9 @@ WRITES: list[tuple[str, str, Any]] = [
     ("DELETE", "/v1/banks/a/memories/m1", None),
     ("POST", "/v1/banks/a/memories/delete", {"ids": ["m1"]}),
     ("POST", "/v1/banks/a/memories/used", {"ids": ["m1"]}),
+    ("PUT", "/v1/banks/a/actions", {"actions": []}),
+    ("PUT", "/v1/banks/a/summary", {"text": "Mine."}),
+    ("POST", "/v1/banks/a/branches", {"name": "c"}),
     ("POST", "/v1/context", {"adventure": {"format": "adventure/1"}, "bank": "a", "commit": True}),
 ]
 
