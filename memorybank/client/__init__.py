@@ -20,7 +20,6 @@ What differs from `memorybank.MemoryBank`:
 * `search` has a `limit` of at most 1,000. With `count_tokens` it fetches the best 1,000 and fills the budget here;
   without, the service counts the tokens of o200k_base.
 * An item of `edit_many` that changes nothing is refused.
-* `Memory.ordinal` is 0 where the service does not tell it; memories made in one call then have no order among them.
 * A bank's name has at most 128 characters and no slash. `get`, and what takes `if_match`, cannot name a memory whose id
   is `.` or `..`. The cursor of a page is another text.
 * Beside the bank's own errors there are those of `memorybank.client.errors`.

@@ -29,7 +29,7 @@ def read(answer: Answer, reader: Callable[[Any], T]) -> T:
 
 
 def memory(value: Any) -> Memory:
-    """Return a memory; its ordinal is 0 where the service does not tell it."""
+    """Return a memory."""
     return Memory(
         id=_text(value["id"]),
         text=_text(value["text"]),
@@ -41,9 +41,9 @@ def memory(value: Any) -> Memory:
         created=datetime.fromisoformat(value["created"]),
         last_used=None if value["last_used"] is None else datetime.fromisoformat(value["last_used"]),
         use_count=int(value["use_count"]),
-        ordinal=int(value.get("ordinal", 0)),
-        writer=value.get("writer"),
-        reason=_text(value.get("reason", "")),
+        ordinal=int(value["ordinal"]),
+        writer=None if value["writer"] is None else _text(value["writer"]),
+        reason=_text(value["reason"]),
     )
 
 

@@ -53,7 +53,7 @@ def bank(request: pytest.FixtureRequest, banks: Banks) -> Any:
 
 def without_times(memory: Memory) -> Memory:
     assert memory.created.tzinfo is not None
-    return replace(memory, created=datetime(2026, 1, 1, tzinfo=UTC), last_used=None, ordinal=0)
+    return replace(memory, created=datetime(2026, 1, 1, tzinfo=UTC), last_used=None)
 
 
 def test_what_is_stored_comes_back_the_same(banks: Banks) -> None:
@@ -73,6 +73,7 @@ def test_what_is_stored_comes_back_the_same(banks: Banks) -> None:
         stored.append([without_times(memory) for memory in found])
     assert stored[0] == stored[1] == stored[2]
     assert [memory.id for memory in stored[0]] == ["m1", "w/o?#%", "odd", "m2"]
+    assert [[memory.ordinal for memory in some] for some in stored] == [[1, 2, 3, 4]] * 3
 
 
 def test_a_life(bank: Any) -> None:
@@ -286,7 +287,7 @@ def test_a_context_is_assembled_from_either(banks: Banks) -> None:
     for kind in ("in process", "http"):
         bank = banks(kind, kind)
         bank.add("Mara hid the silver key under the chapel floor.", actions=["a1"])
-        bank.add("A wolf howls at the gate.", actions=["a2"])
+        bank.add_many(f"The {who} looks for a silver key." for who in ("sexton", "wolf", "captain", "seal", "queen"))
         bank.add("The sexton rings the bell at dusk.", pinned=True)
         contexts.append(assemble(adventure, bank, Settings(context_size=300)))
     assert contexts[0].text == contexts[1].text

@@ -20,6 +20,9 @@ MEMORY = {
     "created": "2026-01-01T00:00:00+00:00",
     "last_used": None,
     "use_count": 0,
+    "ordinal": 1,
+    "writer": None,
+    "reason": "",
     "version": "0123456789abcdef",
 }
 PROBLEM = "urn:story-context:problem:"
