@@ -266,6 +266,20 @@ def test_a_summary_grows_over_many_updates_and_never_over_its_limit():
     assert text == summary(text, "", limit=70)
 
 
+def test_the_lines_of_a_summary_stay_lines():
+    lines = [f"Ansa Kell crossed the river of chapter {n}. The night was cold." for n in range(12)]
+    found = summary("\n".join(lines[:11]), lines[11], limit=60)
+    assert 3 < len(found.splitlines()) < 12
+    assert all(any(line.startswith(one) or one in line for line in lines) for one in found.splitlines())
+
+
+def test_a_summary_of_very_many_sentences_loses_the_oldest():
+    text = "".join(f"Day {n} went by. " for n in range(3_000))
+    found = summary(text, "The very last day came at last.", limit=300)
+    assert "The very last day came at last." in found
+    assert "Day 0 went by." not in found
+
+
 def test_one_sentence_longer_than_the_limit_is_cut():
     found = summary("", "the wolf that nobody had seen before went on and on, " * 10, limit=20)
     assert 0 < TOKENIZER.count(found) <= 20

@@ -1,8 +1,11 @@
 """A writer is trusted in nothing (PITFALLS "Memories": it returns "", returns its input, raises, or hangs)."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +24,7 @@ from memorybank.writing import (
 )
 from memorybank.writing.limits import TimeIsUpError, within
 
+ROOT = Path(__file__).parents[2]
 SPAN = SpanText((SpanAction("do", "take the key"), SpanAction("output", "It is cold.\r\n"), SpanAction("continue")))
 
 
@@ -155,6 +159,15 @@ def test_the_errors_are_one_tree():
     assert issubclass(WriterError, MemoryBankError)
     assert {RejectedTextError, WriterUnavailableError} == set(WriterError.__subclasses__())
     assert WriterUnavailableError("x").retry_after is None
+
+
+def test_importing_loads_nothing_heavy():
+    heavy = ("numpy", "regex", "httpx", "sqlalchemy", "torch", "tiktoken")
+    code = f"import sys, memorybank.writing\nprint([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"
 
 
 def test_all_is_exact_and_everything_has_its_documentation():
