@@ -100,7 +100,7 @@ def _add_changing(command: Callable[..., CommandParser]) -> None:
 
 def _add_reading(command: Callable[..., CommandParser]) -> None:
     listing = command("list", _list, "List memories in the order of storing.")
-    listing.add_argument("--state", choices=("active", "forgotten"))
+    listing.add_argument("--state", choices=("active", "forgotten", "stale"))
     listing.add_argument("--limit", type=int, metavar="N", help="at most so many (default: all)")
     listing.add_argument("--cursor", help="go on where the page before ended")
     search = command("search", _search, "Find memories by meaning, best first.")

@@ -103,6 +103,10 @@ class Draft:
     def edit(self, id: str, vector: bytes | None = None, **changes: Any) -> None:
         """Change fields of a memory. `vector` is that of `changes["text"]`, used only if the text is another one."""
         row = self._rows[id]
+        if row.source is not None and changes.get("actions", row.memory.actions) != row.memory.actions:
+            raise InvalidInputError(
+                f"memory {id!r} was written from its actions, which cannot be changed: add another memory instead"
+            )
         if "state" in changes:
             row, changes = _with_state(row, changes)
         memory = replace(row.memory, **changes)
@@ -155,6 +159,11 @@ class Draft:
         memory = replace(row.memory, writer=writer)
         self._put(replace(row, memory=memory, span=span, source=source_hash(sources), source_hashes=hashes))
         return id_
+
+    def change_of_active(self, arrived: Iterable[int]) -> int:
+        """Return how many more memories are active than are stored so, leaving out those that have just become so."""
+        before = sum(row.memory.state == "active" for row in self._stored.values())
+        return sum(row.memory.state == "active" for row in self._rows.values()) - len(set(arrived)) - before
 
     def rows(self) -> dict[int, StoredMemory]:
         """Return all rows of the draft, as they will be, by ordinal."""

@@ -115,7 +115,7 @@ class Summary:
         version: its number, from 1 on.
         text: what it says.
         author: the writer's name, or `player`.
-        through: how many actions from the beginning on were known to it.
+        through: how many actions from the beginning on it tells.
         created: when it was written, in UTC.
     """
 

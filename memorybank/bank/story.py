@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from memorybank.bank.info import LogChange, Pending, Summary
 from memorybank.bank.reads import Memories
 from memorybank.errors import InvalidInputError
 from memorybank.memory import Progress
+from memorybank.text import repair
 
 if TYPE_CHECKING:
     from memorybank.bank.model import ModelInUse
@@ -44,8 +46,7 @@ class BankStory(BankEdits):
         a comparison. Nothing is written by a writer here; see `write_due`.
 
         Args:
-            actions: objects or mappings with `id`, `kind` and `text`: the log as it stands, or its new end. Those
-                without text are passed over.
+            actions: objects or mappings with `id`, `kind` and `text`: the log as it stands, or its new end.
             after: id of the action behind which they stand; what stood there before is gone. None for the whole log.
 
         Raises:
@@ -71,15 +72,15 @@ class BankStory(BankEdits):
         with self._store.read() as reader:
             story = reader.story.story(self.name)
             found = () if story is None else survey(reader, self.name, story).memories
-            return [
-                Pending(
-                    tuple(source.id for source in reader.story.heads(self.name, work.start, work.stop)),
-                    work.task.attempts,
-                    work.task.error,
-                    work.task.until,
-                )
-                for work in found
-            ]
+        return [
+            Pending(
+                tuple(id_ for id_, _ in json.loads(work.task.sources)),
+                work.task.attempts,
+                work.task.error,
+                work.task.until,
+            )
+            for work in found
+        ]
 
     def pending_count(self) -> int:
         """Return how many memories are due and not written yet."""
@@ -139,7 +140,7 @@ class BankStory(BankEdits):
         """
         if not isinstance(text, str) or len(text) > inputs.MAX_TEXT:
             raise InvalidInputError(f"the summary must be a text of at most {inputs.MAX_TEXT:,} characters")
-        return self._story_writer.put_summary(text)
+        return self._story_writer.put_summary(repair(text))
 
     def restore_summary(self, version: int) -> Summary:
         """Store an earlier version's text as the newest version, as the player's own.
@@ -149,7 +150,7 @@ class BankStory(BankEdits):
         """
         for one in self.summaries():
             if one.version == version:
-                return self._story_writer.put_summary(one.text)
+                return self._story_writer.put_summary(one.text, one.through)
         raise InvalidInputError(f"bank {self.name!r} has no version {version!r} of the summary: see `summaries()`")
 
     def branch(self, name: str, *, upto: str | None = None) -> None:

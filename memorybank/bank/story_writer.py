@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memorybank.bank.draft import Draft
 from memorybank.bank.info import LogChange, Summary
 from memorybank.bank.writer import BankWriter
-from memorybank.errors import MemoryBankError
+from memorybank.errors import BankNotFoundError, MemoryBankError
 from memorybank.memory import Memory, NewMemory, Progress
 from memorybank.storage import StoredMemory, Writer
 from memorybank.storage.story import StoredStory, StoredSummary
 from memorybank.story.change import change_log
 from memorybank.story.log import LoggedAction
-from memorybank.story.work import Claim, Survey, claim, fail, finish, is_claimed, survey
+from memorybank.story.work import AT_ONCE, Claim, Survey, claim, current_summary, fail, finish, is_claimed, survey
+from memorybank.tokenizer import open_tokenizer
+from memorybank.writing.errors import RejectedTextError, WriterError
 from memorybank.writing.port import SpanAction, SpanText, memory_from, summary_from
 from memorybank.writing.rhythm import Rhythm
+from memorybank.writing.staleness import source_of
 
 if TYPE_CHECKING:
     from memorybank.writing.port import MemoryWriter
 
 __all__ = ["PLAYER", "StoryWriter"]
+
+log = logging.getLogger(__name__)
 
 PLAYER = "player"
 """The author of a summary that was edited by hand."""
@@ -37,9 +44,10 @@ class StoryWriter(BankWriter):
 
     def put_actions(self, new: Sequence[LoggedAction], after: str | None) -> LogChange:
         """Store the log as it stands now; what was written from actions that are gone is stale when this returns."""
+        heads = [source_of(action.id, action.text) for action in new]
         with self._write([], create=True) as (writer, draft):
             before = self._story(writer)
-            story, same = change_log(writer, self._bank, before, new, after)
+            story, same = change_log(writer, self._bank, before, new, heads, after)
             found = self._survey(writer, story, draft)
         held = {row.memory.id: row.memory.state for row in found.rows}
         now = {id_: draft.memory(id_).state for id_ in held}
@@ -62,11 +70,20 @@ class StoryWriter(BankWriter):
             )
             self._survey(writer, story, draft)
 
-    def put_summary(self, text: str) -> Summary:
-        """Store a version of the Story Summary by the player's own hand."""
+    def put_summary(self, text: str, through: int | None = None) -> Summary:
+        """Store a version of the Story Summary by the player's own hand.
+
+        Args:
+            text: what it says.
+            through: how much of the log it tells; None for as much as the one that it replaces.
+        """
         with self._write([], create=True) as (writer, _):
             story = self._story(writer)
-            stored = self._insert_summary(writer, text, PLAYER, through=story.length, chain=None)
+            if through is None:
+                current = current_summary(writer, self._bank)
+                through = 0 if current is None else current.through
+            told = min(through, story.length)
+            stored = self._insert_summary(writer, text, PLAYER, through=told, chain=None)
             self._look_on(writer, story)
         return stored
 
@@ -92,21 +109,27 @@ class StoryWriter(BankWriter):
             story = None if writer.bank(self._bank) is None else writer.story.story(self._bank)
             if story is None:
                 return None, 0
-            found = survey(writer, self._bank, story, window=WINDOW)
-            taken = claim(writer, self._bank, found, owner=owner, now=self._clock())
-            if taken is not None:
-                self._look_on(writer, found.story)
+            now = self._clock()
+            found = survey(writer, self._bank, story, window=WINDOW, now=now)
+            taken = claim(writer, self._bank, found, owner=owner, now=now)
+            self._look_on(writer, found.story)
         return taken, len(list(found.work))
 
     def _do(self, writer: MemoryWriter, taken: Claim, seconds: float | None) -> list[Memory]:
         try:
             if taken.work.task.what == "summary":
                 text = summary_from(writer, taken.previous, taken.before, SUMMARY_TOKENS, seconds=seconds)
+                if open_tokenizer().count(text) > SUMMARY_TOKENS:
+                    raise RejectedTextError(
+                        "too long", f"writer {writer.name}: its summary has more than {SUMMARY_TOKENS} tokens"
+                    )
                 self._store_summary(writer, taken, text)
                 return []
             actions = tuple(SpanAction(action.kind, action.text) for action in taken.actions)
             memory = memory_from(writer, SpanText(actions, memories_before=taken.before), seconds=seconds)
             return self._store_memory(writer, taken, memory)
+        except BankNotFoundError:  # it was deleted while this was written, and stays so
+            return []
         except MemoryBankError as error:
             self._fail(taken, error)
             return []
@@ -115,7 +138,7 @@ class StoryWriter(BankWriter):
         item = None if text is None else NewMemory(text, actions=tuple(action.id for action in taken.actions))
         model = None if item is None else self._model.embedder()
         vectors = {} if item is None or model is None else self._vectors([item.text], model, None)
-        with self._write([], model=model, create=True) as (writer, draft):
+        with self._write([], model=model, must_exist=True) as (writer, draft):
             if not is_claimed(writer, self._bank, taken.work.task):
                 return []  # it took so long that somebody else has done it
             finish(writer, self._bank, taken.work.task, is_empty=item is None)
@@ -132,20 +155,23 @@ class StoryWriter(BankWriter):
         return [memory] if memory.state != "stale" else []
 
     def _store_summary(self, by: MemoryWriter, taken: Claim, text: str) -> None:
-        with self._write([], create=True) as (writer, _):
+        with self._write([], must_exist=True) as (writer, _):
             if not is_claimed(writer, self._bank, taken.work.task):
                 return
             finish(writer, self._bank, taken.work.task, is_empty=not taken.before)
             if taken.before:
                 stop = taken.work.stop
-                self._insert_summary(writer, text, by.name, through=stop, chain=taken.work.task.source)
+                self._insert_summary(writer, text, by.name[:200], through=stop, chain=taken.work.task.source)
             self._look_on(writer, self._story(writer))
 
     def _fail(self, taken: Claim, error: MemoryBankError) -> None:
-        with self._write([], create=True) as (writer, _):
+        log.warning("bank %r: a %s could not be written: %s", self._bank, taken.work.task.what, error)
+        # Only a writer's own errors are made to be shown to anybody; others may name files of this machine.
+        told = str(error) if isinstance(error, WriterError) else f"{type(error).__name__}: see the log"
+        with suppress(BankNotFoundError), self._write([], must_exist=True) as (writer, _):
             if is_claimed(writer, self._bank, taken.work.task):
                 pause = getattr(error, "retry_after", None)
-                fail(writer, self._bank, taken.work.task, error=str(error), now=self._clock(), pause=pause)
+                fail(writer, self._bank, taken.work.task, error=told, now=self._clock(), pause=pause)
                 self._look_on(writer, self._story(writer))
 
     def _story(self, writer: Writer) -> StoredStory:
@@ -163,12 +189,22 @@ class StoryWriter(BankWriter):
         draft.load(found.rows)
         for row in sorted(found.rows, key=lambda row: row.ordinal):
             draft.age(row, found.places.get(row.ordinal))
-        writer.story.save(self._bank, found.story)
+        self._save_story(writer, found.story)
         return found
 
     def _look_on(self, writer: Writer, story: StoredStory, new: Sequence[StoredMemory] = ()) -> None:
         """Store what is settled and when the next work may begin; the log is the same as before."""
-        writer.story.save(self._bank, survey(writer, self._bank, story, window=WINDOW, new=new).story)
+        now = self._clock()
+        self._save_story(writer, survey(writer, self._bank, story, window=WINDOW, now=now, new=new).story)
+
+    def _save_story(self, writer: Writer, story: StoredStory) -> None:
+        """Store the row if it has changed: the same log again costs no write."""
+        stored = writer.story.story(self._bank)
+        if story.due_at == AT_ONCE:  # since when it waits, so that the longest waiting bank comes first
+            is_waiting = stored is not None and stored.due_at is not None and stored.settled == story.settled
+            story = replace(story, due_at=stored.due_at if is_waiting and stored is not None else self._clock())
+        if stored != story:
+            writer.story.save(self._bank, story)
 
     def _insert_summary(self, writer: Writer, text: str, author: str, *, through: int, chain: str | None) -> Summary:
         version = writer.story.next_version(self._bank)

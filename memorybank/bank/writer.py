@@ -16,7 +16,7 @@ from memorybank.bank.draft import Draft, evicted
 from memorybank.bank.info import BankInfo
 from memorybank.bank.model import ModelInUse
 from memorybank.bank.reads import info_of, not_found
-from memorybank.errors import PreconditionError
+from memorybank.errors import BankNotFoundError, PreconditionError
 from memorybank.memory import Memory, NewMemory, Progress, State
 from memorybank.search.vectors import embed, to_bytes
 from memorybank.storage import BankState, Store, Writer
@@ -140,6 +140,7 @@ class BankWriter:
         model: Embedder | None = None,
         known: bool = False,
         create: bool = False,
+        must_exist: bool = False,
         versions: Set[str] | None = None,
         only_new: bool = False,
     ) -> Iterator[tuple[Writer, Draft]]:
@@ -151,12 +152,15 @@ class BankWriter:
             model: whose vectors will be stored; None when there are none.
             known: whether all of `ids` must exist.
             create: make the bank when it is not there, as also happens with a `model`.
+            must_exist: whether the bank must be there, whatever else is given.
             versions: those of the bank that the caller would change; None for any.
             only_new: whether the bank must not be there yet.
         """
         now = self._clock()
         with self._store.write() as writer:
             state = writer.bank(self._bank)
+            if state is None and must_exist:
+                raise BankNotFoundError(f"there is no bank {self._bank!r} any more: nothing was changed")
             if state is None and model is None and not create:
                 raise not_found(self._bank, ids)
             self._match(state, versions, only_new)
@@ -190,8 +194,9 @@ class BankWriter:
         if capacity is None:
             return
         rows = draft.rows()
-        arrivals = [rows[ordinal].memory for ordinal in draft.arrived]
-        active = writer.counts(self._bank).get("active", 0)
+        arrived = [ordinal for ordinal in dict.fromkeys(draft.arrived) if rows[ordinal].memory.state == "active"]
+        arrivals = [rows[ordinal].memory for ordinal in arrived]
+        active = writer.counts(self._bank).get("active", 0) + draft.change_of_active(arrived)
         surplus = active + len(arrivals) - capacity
         if surplus <= 0:
             return
@@ -199,11 +204,9 @@ class BankWriter:
         known = [
             (row.memory.use_count, ordinal)
             for ordinal, row in rows.items()
-            if row.memory.state == "active" and not row.memory.pinned and ordinal not in draft.arrived
+            if row.memory.state == "active" and not row.memory.pinned and ordinal not in arrived
         ]
-        came = [
-            (memory.use_count, ordinal, memory.pinned) for ordinal, memory in zip(draft.arrived, arrivals, strict=True)
-        ]
+        came = [(memory.use_count, ordinal, memory.pinned) for ordinal, memory in zip(arrived, arrivals, strict=True)]
         gone = evicted(least_used + known, came, active, capacity)
         draft.load(writer.by_ordinals(self._bank, [ordinal for ordinal in gone if ordinal not in rows]))
         draft.forget(gone)

@@ -70,7 +70,7 @@ class Gate:
         state.key_id, state.namespace = caller.key_id, caller.namespace
         if seconds := self._calls.take(caller.who):
             raise Problem("rate-limited", "too many calls: see the header Retry-After", retry_after=seconds)
-        inside.enter_context(self._service.pool.admitted())
+        inside.enter_context(self._service.pool.admitted(caller.who if caller.key_id else None))
 
     async def _caller(self, path: str, scope: Scope, state: RequestState) -> Caller:
         door, settings = self._service.door, self._service.settings

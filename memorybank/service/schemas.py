@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, model_validator
 
 from memorybank import inputs
 from memorybank.memory import NewMemory, Settable
@@ -27,9 +27,12 @@ __all__ = [
     "MemoryEdits",
     "NewMemories",
     "SearchRequest",
+    "Taken",
 ]
 
 MAX_BANK_NAME = 128
+MANY_NAMES = 100
+"""Names in one object; no object here has so many."""
 MAX_BATCH = 1_000
 """Memories in one call."""
 
@@ -47,8 +50,21 @@ TIME = "2026-05-01T18:30:00+00:00"
 VERSION = "9f86d081884c7d65"
 
 
-class _Taken(BaseModel):
+class Taken(BaseModel):
+    """What is taken: no unknown name, no number for a text."""
+
     model_config = ConfigDict(strict=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_names(cls, value: object) -> object:
+        """Refuse a heap of unknown names at once: to tell all of them takes seconds, in which nobody else is served."""
+        if isinstance(value, dict) and len(value) > MANY_NAMES:
+            unknown = next(name for name in value if name not in cls.model_fields)
+            raise ValueError(
+                f"there are {len(value):,} names in one object, and {unknown[:100]!r} is none of those known"
+            )
+        return value
 
 
 def _joined(text: object) -> object:
@@ -78,13 +94,13 @@ Text = Annotated[
     # Counted without the whitespace around it, so only `inputs.py` can refuse what is longer.
     Field(json_schema_extra={"minLength": 1, "maxLength": inputs.MAX_TEXT, "pattern": SAYS_SOMETHING}, examples=[TEXT]),
 ]
-Actions = Annotated[list[Identifier], Field(max_length=inputs.MAX_ACTIONS, examples=[["a3", "a4"]])]
+Actions = Annotated[list[Identifier], FailFast(), Field(max_length=inputs.MAX_ACTIONS, examples=[["a3", "a4"]])]
 Metadata = Annotated[dict[str, Any], Field(examples=[{"chapter": 2}])]
 _METADATA = f"anything; only kept; at most {inputs.MAX_METADATA:,} characters as JSON; replaced as a whole"
 ACTIONS = "ids of the actions that it was made from, oldest first"
 
 
-class MemoryInput(_Taken):
+class MemoryInput(Taken):
     """A memory to be stored. The same text, or the same id with the same text, is still one memory."""
 
     text: Text = Field(description="what happened; kept without whitespace around it")
@@ -98,15 +114,15 @@ class MemoryInput(_Taken):
         return NewMemory(self.text, self.id, tuple(self.actions), self.pinned, self.metadata)
 
 
-class NewMemories(_Taken):
+class NewMemories(Taken):
     """Memories to be stored: all or none, in this order."""
 
-    memories: list[MemoryInput] = Field(
+    memories: Annotated[list[MemoryInput], FailFast()] = Field(
         description="what is to be stored", min_length=1, max_length=MAX_BATCH, examples=[[{"text": TEXT}]]
     )
 
 
-class MemoryEdit(_Taken):
+class MemoryEdit(Taken):
     """What to change of a memory; the rest stays."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
@@ -136,10 +152,10 @@ class IdentifiedEdit(MemoryEdit):
     id: Identifier = Field(description="which memory")
 
 
-class MemoryEdits(_Taken):
+class MemoryEdits(Taken):
     """Changes of several memories: all or none."""
 
-    memories: list[IdentifiedEdit] = Field(
+    memories: Annotated[list[IdentifiedEdit], FailFast()] = Field(
         description="what is to be changed",
         min_length=1,
         max_length=MAX_BATCH,
@@ -147,10 +163,10 @@ class MemoryEdits(_Taken):
     )
 
 
-class Ids(_Taken):
+class Ids(Taken):
     """Several memories by their ids."""
 
-    ids: list[Identifier] = Field(
+    ids: Annotated[list[Identifier], FailFast()] = Field(
         description="which memories; one that is named twice counts once",
         min_length=1,
         max_length=MAX_BATCH,
@@ -158,7 +174,7 @@ class Ids(_Taken):
     )
 
 
-class BankSettings(_Taken):
+class BankSettings(Taken):
     """The settings of a bank; what is missing stays as it is."""
 
     capacity: Annotated[int, Field(ge=1, le=2**53), WHOLE] | None = Field(
@@ -166,7 +182,7 @@ class BankSettings(_Taken):
     )
 
 
-class SearchRequest(_Taken):
+class SearchRequest(Taken):
     """What to look for."""
 
     query: Annotated[str, BeforeValidator(_joined)] = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import json
 import math
@@ -13,6 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memorybank.errors import InvalidInputError
 from memorybank.service.embedding import open_service_host
@@ -28,6 +30,8 @@ __all__ = ["run"]
 
 KEEP_ALIVE = 75
 """Seconds that an idle connection stays: longer than proxies and clients keep theirs, so that these close first."""
+HEAD_SECONDS = 30.0
+"""Seconds within which the first request of a connection has to begin: idle ones would use up the open files."""
 SPARE = 16 * 1024
 """Bytes of a head beyond its limit that are still read, so that it can be answered with a problem."""
 
@@ -64,7 +68,7 @@ def _config(app: FastAPI, settings: ServiceSettings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         lifespan="on",
-        http="h11",  # the parser that bounds the size of a head
+        http=PromptProtocol,
         h11_max_incomplete_event_size=settings.header_bytes + SPARE,
         ws="none",
         log_config=None,
@@ -75,6 +79,19 @@ def _config(app: FastAPI, settings: ServiceSettings) -> uvicorn.Config:
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds),
     )
+
+
+class PromptProtocol(H11Protocol):
+    """HTTP by h11, which bounds the size of a head; a connection that brings no first request in time is closed."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait."""
+        super().connection_made(transport)
+        self.loop.call_later(HEAD_SECONDS, self._close_if_silent)
+
+    def _close_if_silent(self) -> None:
+        if self.cycle is None:
+            self.transport.close()
 
 
 @contextmanager

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 
 from memorybank import inputs
 from memorybank.service.calls import checked_bank_name
-from memorybank.service.schemas import MAX_BANK_NAME, NAME, Identifier
+from memorybank.service.schemas import MAX_BANK_NAME, NAME, Identifier, Taken
 from memorybank.story.log import MAX_ACTION_TEXT, ActionKind
 from memorybank.text import join_surrogates
 
@@ -17,10 +17,6 @@ __all__ = ["MAX_LOG", "Actions", "Branch", "LogChange", "PendingList", "Summary"
 
 MAX_LOG = 100_000
 """Actions in one call; of a longer log, the new end is sent."""
-
-
-class _Taken(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
 
 
 class _Given(BaseModel):
@@ -31,7 +27,7 @@ def _joined(text: object) -> object:
     return join_surrogates(text) if isinstance(text, str) else text
 
 
-class Action(_Taken):
+class Action(Taken):
     """One action of the log (SPEC.md section 1)."""
 
     id: Identifier = Field(description="unique in the log", examples=["a1"])
@@ -41,10 +37,10 @@ class Action(_Taken):
     )
 
 
-class Actions(_Taken):
+class Actions(Taken):
     """The log as it stands now, or its new end."""
 
-    actions: list[Action] = Field(
+    actions: Annotated[list[Action], FailFast()] = Field(
         description="oldest first",
         max_length=MAX_LOG,
         examples=[[{"id": "a1", "kind": "output", "text": "The gate opens."}]],
@@ -83,7 +79,7 @@ class PendingList(_Given):
     pending: list[Pending] = Field(description="one for each")
 
 
-class SummaryText(_Taken):
+class SummaryText(Taken):
     """A Story Summary by the player's own hand."""
 
     text: Annotated[str, BeforeValidator(_joined)] = Field(
@@ -99,7 +95,7 @@ class Summary(_Given):
     version: int = Field(description="its number, from 1 on", ge=1, examples=[3])
     text: str = Field(description="what it says", examples=["Mara is looking for the silver key."])
     author: str = Field(description="the writer's name, or `player`", examples=["extractive"])
-    through: int = Field(description="how many actions from the beginning on were known to it", ge=0, examples=[24])
+    through: int = Field(description="how many actions from the beginning on it tells", ge=0, examples=[24])
     created: datetime = Field(description="when it was written, in UTC", examples=["2026-05-01T18:30:00+00:00"])
 
 
@@ -110,7 +106,7 @@ class SummaryList(_Given):
     versions: list[Summary] = Field(description="all of them, the newest first")
 
 
-class Branch(_Taken):
+class Branch(Taken):
     """A new bank with the past of this one."""
 
     name: Annotated[str, AfterValidator(checked_bank_name)] = Field(

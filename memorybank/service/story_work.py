@@ -1,13 +1,14 @@
 """Memories and summaries that are due are written in the background, a few at a time for each bank (SPEC.md section 9).
 
 What is due stands in the database, so any process may write it, and what one leaves behind another takes up. No call
-waits for it, and a writer that fails or hangs holds up nobody but itself.
+waits for it. A writer that hangs is left alone after `SECONDS`; until then this process writes nothing else.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,8 @@ log = logging.getLogger(__name__)
 
 PAUSE = 5.0
 """Seconds until the database is asked again, unless a log has changed here before."""
-LONGEST_PAUSE = 60.0
-"""The same after errors in a row."""
+LONGEST_PAUSE = 600.0
+"""Seconds for which a bank that fails again and again is left alone."""
 BANKS = 32
 """Banks that are looked at in one round."""
 PIECES = 8
@@ -41,9 +42,6 @@ class StoryWork:
     Args:
         host: the banks.
         make_writer: makes the writer when there is something to write; None writes nothing here.
-
-    Attributes:
-        written: memories that were written since the start.
     """
 
     def __init__(self, host: BankHost, make_writer: Callable[[], MemoryWriter] | None) -> None:
@@ -53,7 +51,7 @@ class StoryWork:
         self._awake = threading.Event()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
-        self.written = 0
+        self._left_alone: dict[str, tuple[float, float]] = {}  # banks that failed: until when, and for how long
 
     def start(self) -> None:
         """Begin; what another process has left behind is written first."""
@@ -73,36 +71,48 @@ class StoryWork:
             self._thread.join(LAST_SECONDS)
 
     def _work(self) -> None:
-        errors = 0
         while not self._ended.is_set():
             self._awake.clear()
+            is_more = False
             try:
                 is_more = self._round()
-                errors = 0
-            except MemoryBankError as error:
-                errors += 1
-                is_more = False
-                log.warning("what is due cannot be written now: %s", error)
-            except Exception:
-                errors += 1
-                is_more = False
-                log.exception("writing what is due has failed")
+            except Exception as error:
+                self._failed("", error)
             if not is_more:
-                self._awake.wait(min(LONGEST_PAUSE, PAUSE * 2 ** min(errors, 10)))
+                self._awake.wait(PAUSE)
 
     def _round(self) -> bool:
-        """Write a little of each bank that has something due; return whether there may be more."""
-        names = self._host.due_banks(limit=BANKS)
-        for name in names:
+        """Write a little of each bank that has something due; return whether anything was tried."""
+        tried = 0
+        for name in self._host.due_banks(limit=BANKS + len(self._left_alone)):
             if self._ended.is_set():
                 return False
-            if self._writer is None and self._make_writer is not None:
-                self._writer = self._make_writer()
-            for _ in range(PIECES):
-                if self._ended.is_set():
-                    return False
-                done = self._host.bank(name).write_due(self._writer, limit=1, seconds=SECONDS)
-                self.written += len(done)
-                if not done:
-                    break
-        return bool(names)
+            if time.monotonic() < self._left_alone.get(name, (0.0, 0.0))[0]:
+                continue
+            try:
+                tried += self._write(name)
+                self._left_alone.pop(name, None)
+            except Exception as error:  # of one bank: the others are written all the same
+                self._failed(name, error)
+        return tried > 0
+
+    def _write(self, name: str) -> int:
+        """Write a little of one bank; return how many pieces were tried."""
+        if self._writer is None and self._make_writer is not None:
+            self._writer = self._make_writer()
+        tried: list[int] = []
+        bank = self._host.bank(name)
+        while len(tried) < PIECES and not self._ended.is_set():
+            before = len(tried)
+            bank.write_due(self._writer, limit=1, seconds=SECONDS, progress=lambda done, _: tried.append(done))
+            if len(tried) == before:
+                break
+        return len(tried)
+
+    def _failed(self, name: str, error: Exception) -> None:
+        pause = min(LONGEST_PAUSE, 2 * self._left_alone.get(name, (0.0, PAUSE / 2))[1])
+        self._left_alone[name] = time.monotonic() + pause, pause
+        if isinstance(error, MemoryBankError):
+            log.warning("what is due cannot be written now: %s", error)
+        else:
+            log.error("writing what is due has failed", exc_info=error)

@@ -10,6 +10,7 @@ import asyncio
 import contextvars
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -41,6 +42,7 @@ class WorkerPool:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="memorybank-worker")
         self._lock = threading.Lock()
         self._inside = self._queued = self._abandoned = 0
+        self._of: Counter[str] = Counter()
         self._usual = FIRST_GUESS
 
     @property
@@ -59,25 +61,35 @@ class WorkerPool:
         return self._inside + self._abandoned >= self._most
 
     @contextmanager
-    def admitted(self) -> Iterator[None]:
+    def admitted(self, who: str | None = None) -> Iterator[None]:
         """Count a call while it is inside.
+
+        Args:
+            who: whose it is. No caller has more than three quarters of all places, so that one who sends nothing but
+                heads cannot keep all others out; None is not counted so.
 
         Raises:
             OverloadedError: there are too many already.
         """
         with self._lock:
             load = self._inside + self._abandoned
-            if load >= self._most:
+            if load >= self._most or (who is not None and self._of[who] >= max(1, self._most * 3 // 4)):
                 seconds = min(LONGEST_RETRY, self._usual * load / self.threads)
                 raise OverloadedError(
                     f"{load} calls are being served or wait already: try again a little later", retry_after=seconds
                 )
             self._inside += 1
+            if who is not None:
+                self._of[who] += 1
         try:
             yield
         finally:
             with self._lock:
                 self._inside -= 1
+                if who is not None:
+                    self._of[who] -= 1
+                    if not self._of[who]:
+                        del self._of[who]
 
     async def run(self, work: Callable[[], Result], state: RequestState) -> Result:
         """Return what `work` returns, from a thread that has the caller's context.

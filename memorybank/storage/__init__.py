@@ -1,14 +1,9 @@
 """The database of memory banks: what is in it is the truth, everything else is rebuilt from it (SPEC.md section 9).
 
-<<<<<<< HEAD
-Reading order: `schema.py` (tables and the byte format of vectors), `rows.py` (rows to values and back), `reading.py`
-and `writing.py` (all statements about banks), `keys.py` (those about API keys), `sqlite.py` (the only place that knows
-SQLite), `upgrading.py` (versions), `store.py` (transactions).
-=======
-Reading order: `schema.py` with `column_types.py` (tables and the byte format of vectors), `rows.py` (rows to values and
-back), `reading.py` and `writing.py` (all statements), `dialects.py` (what an engine has to offer) with `sqlite.py` and
-`postgresql.py`, `upgrading.py` (versions), `store.py` (transactions). `citus.py` is for PostgreSQL on many machines.
->>>>>>> pg
+Reading order: `schema.py` and `story_schema.py` with `column_types.py` (tables and the byte format of vectors),
+`rows.py` (rows to values and back), `reading.py`, `writing.py` and `story.py` (all statements about banks), `keys.py`
+(those about API keys), `dialects.py` (what an engine has to offer) with `sqlite.py` and `postgresql.py`, `upgrading.py`
+(versions), `store.py` (transactions). `citus.py` is for PostgreSQL on many machines.
 
 SQLAlchemy takes a third of a second to import, so nothing imports this package before a bank is opened.
 """

@@ -48,6 +48,10 @@ def open_store(place: str | os.PathLike[str] = ":memory:", *, create: bool = Tru
     return store
 
 
+QUEUE_SECONDS = 30.0
+"""How long a call waits for the other writers of this process."""
+
+
 class Store:
     """One database. For any number of threads; other processes may use it at the same time.
 
@@ -67,10 +71,9 @@ class Store:
         renew_after_fork(self)
 
     def _make_locks(self) -> None:
-        everybody: AbstractContextManager[object] = nullcontext()
         lock = threading.RLock()
-        self._write_lock = everybody if self._queue == "nobody" else lock
-        self._read_lock = lock if self._queue == "all" else everybody
+        self._write_lock = None if self._queue == "nobody" else lock
+        self._read_lock: AbstractContextManager[object] = lock if self._queue == "all" else nullcontext()
 
     def renew(self) -> None:
         """Leave the parent's connections to it after a fork; a database in memory is the child's own copy."""
@@ -140,8 +143,25 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with self._write_lock, self._translated(), self._writing_engine.connect() as connection, connection.begin():
+        with self._queued(), self._translated(), self._writing_engine.connect() as connection, connection.begin():
             yield connection
+
+    @contextmanager
+    def _queued(self) -> Iterator[None]:
+        """Wait for this process's other writers, as long as one would wait for another process's."""
+        lock = self._write_lock
+        if lock is None:
+            yield
+            return
+        if not lock.acquire(timeout=QUEUE_SECONDS):
+            raise StorageError(
+                f"database {self.where}: other calls of this program kept it busy for {QUEUE_SECONDS:.0f} seconds: "
+                "repeat the call"
+            )
+        try:
+            yield
+        finally:
+            lock.release()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

@@ -34,6 +34,7 @@ def branch(store: Store, bank: str, name: str, upto: str | None) -> None:
         writer.insert(name, _kept(writer, bank, length))
         if story is not None:
             writer.story.copy(bank, name, length)
+            writer.story.cut_summaries(name, length)
             copied = replace(story, length=length, settled=story.settled if length >= story.settled else 0)
             writer.story.create(name, survey(writer, name, copied).story)
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from memorybank.errors import ActionNotFoundError, InvalidInputError
 from memorybank.storage.story import StoredAction, StoredStory
-from memorybank.story.log import FIRST_CHAIN, LoggedAction, chained, common_prefix
-from memorybank.writing.staleness import source_of
+from memorybank.story.log import FIRST_CHAIN, MAX_LENGTH, LoggedAction, chained, common_prefix
+from memorybank.writing.staleness import Source
 
 if TYPE_CHECKING:
     from memorybank.storage import Writer
@@ -21,18 +21,33 @@ __all__ = ["change_log"]
 
 
 def change_log(
-    writer: Writer, bank: str, story: StoredStory, new: Sequence[LoggedAction], after: str | None
+    writer: Writer,
+    bank: str,
+    story: StoredStory,
+    new: Sequence[LoggedAction],
+    heads: Sequence[Source],
+    after: str | None,
 ) -> tuple[StoredStory, int]:
     """Store the log's new end; return the story's row and how many actions, from the first on, are the same.
+
+    Args:
+        writer: the transaction.
+        bank: its name.
+        story: its row.
+        new: the actions.
+        heads: their ids with the hashes of their texts, made before the transaction began.
+        after: id of the action behind which they stand; None for the whole log.
 
     Raises:
         ActionNotFoundError: there is no action `after`.
         InvalidInputError: a new id stands in the part that stays.
     """
     start = _start(writer, bank, after)
-    heads = [source_of(action.id, action.text) for action in new]
-    same = start + common_prefix(writer.story.heads(bank, start, story.length), heads)
+    entries = [(*head, action.kind) for head, action in zip(heads, new, strict=True)]
+    same = start + common_prefix(writer.story.entries(bank, start, story.length), entries)
     length = start + len(new)
+    if length > MAX_LENGTH:
+        raise InvalidInputError(f"the log would have {length:,} actions, the limit is {MAX_LENGTH:,}")
     if same == length == story.length:
         return story, same
     tail, tail_heads = new[same - start :], heads[same - start :]

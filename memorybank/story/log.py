@@ -16,6 +16,7 @@ from memorybank.writing.staleness import Source
 __all__ = [
     "FIRST_CHAIN",
     "MAX_ACTION_TEXT",
+    "MAX_LENGTH",
     "ActionKind",
     "LoggedAction",
     "chained",
@@ -28,6 +29,8 @@ _KINDS: tuple[str, ...] = get_args(ActionKind)
 
 MAX_ACTION_TEXT = 1_000_000
 """Characters of one action's text."""
+MAX_LENGTH = 1_000_000
+"""Actions of one log."""
 FIRST_CHAIN = ""
 """The chain before the first action."""
 
@@ -94,7 +97,7 @@ def chained(chain: str, head: Source) -> str:
     return hashlib.sha256(json.dumps([chain, *head]).encode()).hexdigest()
 
 
-def common_prefix(stored: Sequence[Source], new: Sequence[Source]) -> int:
+def common_prefix(stored: Sequence[object], new: Sequence[object]) -> int:
     """Return how many actions from the first on are the same."""
     for place, (one, other) in enumerate(zip(stored, new, strict=False)):
         if one != other:

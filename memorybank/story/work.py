@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memorybank.storage import Reader, StoredMemory, Writer
 
 __all__ = [
+    "AT_ONCE",
     "Claim",
     "Survey",
     "Work",
@@ -40,6 +41,8 @@ FIRST_RETRY, LAST_RETRY = timedelta(seconds=10), timedelta(hours=1)
 """How long a failed task waits: twice as long each time."""
 LAST = 2**62
 """Behind every position: a memory may be of actions that the log does not reach any more."""
+PATIENCE = 5
+"""Attempts after which the Story Summary no longer waits for a memory that it would tell."""
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
 
@@ -111,7 +114,13 @@ class Survey:
 
 
 def survey(
-    reader: Reader, bank: str, story: StoredStory, *, window: int | None = None, new: Sequence[StoredMemory] = ()
+    reader: Reader,
+    bank: str,
+    story: StoredStory,
+    *,
+    window: int | None = None,
+    now: datetime | None = None,
+    new: Sequence[StoredMemory] = (),
 ) -> Survey:
     """Find out what holds, what does not, and what is due.
 
@@ -119,15 +128,18 @@ def survey(
         reader: the transaction.
         bank: its name.
         story: its row.
-        window: look only so many actions ahead of what is settled, and further on while all of these are settled: that
-            is enough to find the next work. None looks at all, which is needed when the log has changed.
+        window: look only so many actions ahead of what is settled, and further while there is no work that may begin.
+            None looks at all, which is needed when the log has changed.
+        now: the present time; with `window`.
         new: memories written in this transaction, which are not stored yet.
     """
     while True:
         found = _survey(reader, bank, story, window, new)
-        ahead = story.settled + (window or story.length)
-        if found.memories or ahead >= story.length or found.story.settled == story.settled:
+        may_begin = now is not None and any(work.may_begin(now) for work in found.work)
+        if window is None or may_begin or story.settled + window >= story.length:
             return found
+        if found.story.settled == story.settled:  # what stands there waits: look behind it
+            window *= 2
         story = found.story
 
 
@@ -149,12 +161,15 @@ def _survey(reader: Reader, bank: str, story: StoredStory, window: int | None, n
         Work(_task(tasks, one.sources, base + one.span.start), base + one.span.start, base + one.span.stop)
         for one in found.due
     )
+    told = [(start_of[key], start_of[key] + len(made[key].sources)) for key in found.valid]
+    told += [(base + span.start, base + span.stop) for span in found.silent]
     settled = base
-    for key in found.valid:
-        if start_of[key] == settled:
-            settled += len(made[key].sources)
+    for start, stop in sorted(told):
+        settled = stop if start == settled else settled
     places = {row.ordinal: start_of[key] for row in rows if (key := f"memory {row.ordinal}") in start_of}
     summary = _summary_due(reader, bank, story, rhythm, memories)
+    if summary is not None and end < min(story.length, summary.stop + story.untouched):
+        summary = None  # what it is to tell may not all have been looked at
     work = [*memories, *([] if summary is None else [summary])]
     due_at = min((one.task.until or AT_ONCE for one in work), default=None)
     return Survey(replace(story, settled=settled, due_at=due_at), tuple(rows), places, memories, summary)
@@ -190,7 +205,11 @@ def _summary_due(reader: Reader, bank: str, story: StoredStory, rhythm: Rhythm, 
         at = -(-least // rhythm.summary_every) * rhythm.summary_every
         stop = (at - rhythm.untouched) // rhythm.every * rhythm.every
         source = reader.story.chain(bank, stop - 1)
-        if at > story.length or source is None or any(work.start < stop for work in open_):
+        if (
+            at > story.length
+            or source is None
+            or any(work.start < stop and work.task.attempts < PATIENCE for work in open_)
+        ):
             return None
         task = done.get(source) or StoredTask("summary", source, stop, "[]", "failed")
         if not task.is_done:

@@ -72,11 +72,13 @@ class Plan:
         valid: keys of the memories that may be searched, in the order of the log.
         stale: keys of those that may not, in the order given.
         due: spans to be written now, oldest first. One without any text is not among them.
+        silent: spans without any text, of which nothing is to be written.
     """
 
     valid: tuple[str, ...]
     stale: tuple[str, ...]
     due: tuple[Due, ...]
+    silent: tuple[Span, ...] = ()
 
 
 def source_of(id: str, text: str) -> Source:
@@ -112,12 +114,14 @@ def plan(log: Sequence[Source], made: Iterable[Made], rhythm: Rhythm) -> Plan:
     stale = [one for one in made if one.key not in valid]
     open_spans = _uncovered([(start, stop) for start, stop, _ in kept], len(log), rhythm)
     wanted = [(span, tuple(log[span.start : span.stop])) for span in open_spans]
-    wanted = [(span, sources) for span, sources in wanted if any(source.text_hash != NO_TEXT for source in sources)]
+    silent = tuple(span for span, sources in wanted if all(source.text_hash == NO_TEXT for source in sources))
+    wanted = [(span, sources) for span, sources in wanted if span not in silent]
     replaced = _replaced(stale, [sources for _, sources in wanted])
     return Plan(
         valid=tuple(key for _, _, key in kept),
         stale=tuple(one.key for one in stale),
         due=tuple(Due(span, sources, replaced[place]) for place, (span, sources) in enumerate(wanted)),
+        silent=silent,
     )
 
 

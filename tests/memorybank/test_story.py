@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memorybank import MemoryBank
-from memorybank.errors import ActionNotFoundError, InvalidInputError, PreconditionError
+from memorybank.bank import story_writer
+from memorybank.embedding.testing import HashingEmbedder
+from memorybank.errors import ActionNotFoundError, InvalidInputError, ModelError, PreconditionError
+from memorybank.host import BankHost
 from memorybank.writing.errors import WriterUnavailableError
 from memorybank.writing.port import SpanText
 from memorybank.writing.rhythm import RHYTHMS, Rhythm
@@ -56,7 +60,8 @@ def ids(first: int, last: int) -> tuple[str, ...]:
 
 @pytest.fixture
 def bank(open_bank: Opener) -> MemoryBank:
-    return open_bank()
+    """A bank for which time stands still: what has failed waits."""
+    return open_bank(clock=lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
 
 class TestRhythm:
@@ -248,8 +253,6 @@ class TestWork:
         assert bank.write_due(Scribe()) == [], "it waits before it is tried again"
 
     def test_it_is_tried_again_later_each_time(self, open_bank: Opener) -> None:
-        from datetime import UTC, datetime
-
         now = [datetime(2026, 1, 1, tzinfo=UTC)]
         bank = open_bank(clock=lambda: now[0])
         bank.put_actions(log(12))
@@ -279,8 +282,6 @@ class TestWork:
         assert "within 0.05 seconds" in bank.pending()[0].error
 
     def test_a_dead_writer_process_loses_nothing(self, open_bank: Opener) -> None:
-        from datetime import UTC, datetime
-
         now = [datetime(2026, 1, 1, tzinfo=UTC)]
         bank = open_bank(clock=lambda: now[0])
         bank.put_actions(log(12))
@@ -327,7 +328,112 @@ class TestWork:
         assert spans(bank) == [ids(n, n + 5) for n in range(1, 44, 6)]
 
 
+class TestBeyondTheWindow:
+    """Only some of a long log is looked at to find the next work; nothing may be lost for that."""
+
+    @pytest.fixture(autouse=True)
+    def small(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(story_writer, "WINDOW", 18)
+
+    def test_actions_without_text_in_front(self, bank: MemoryBank) -> None:
+        silent = [{"id": f"c{n}", "kind": "continue"} for n in range(6)]
+        bank.put_actions([*silent, *log(60)])
+        assert len(bank.write_due(Scribe())) == 9
+        assert bank.pending() == []
+        told = {"id": "c0", "kind": "story", "text": "After all."}
+        assert bank.put_actions([told, *silent[1:], *log(60)]).pending == 1
+
+    def test_a_span_that_always_fails_in_front(self, bank: MemoryBank) -> None:
+        bank.put_actions(log(90))
+        assert len(bank.write_due(Scribe(RuntimeError("broken")))) == 13
+        assert [one.actions for one in bank.pending()] == [ids(1, 6)]
+
+    def test_the_summary_does_not_wait_for_ever(self, open_bank: Opener) -> None:
+        now = [datetime(2026, 1, 1, tzinfo=UTC)]
+        bank = open_bank(clock=lambda: now[0])
+        bank.put_actions(log(15))
+        writer = Scribe(*[RuntimeError("broken")] * 20)
+        for _ in range(5):
+            bank.write_due(writer)
+            assert not writer.summaries
+            now[0] += timedelta(hours=2)
+        bank.put_actions(log(30))
+        writer.behaviour = [RuntimeError("broken")]
+        bank.write_due(writer)
+        told = ["Told: " + " ".join(f"event {n}" for n in range(start, start + 6)) for start in (7, 13, 19)]
+        assert writer.summaries == [("", tuple(told))]
+
+    def test_what_waits_is_not_asked_for_all_the_time(self, database: Path) -> None:
+        with BankHost.open(database, embedder=HashingEmbedder()) as host:
+            bank = host.bank("a")
+            bank.put_actions(log(12))
+            assert host.due_banks() == ["a"]
+            bank.write_due(Scribe(RuntimeError("broken")))
+            assert host.due_banks() == []
+            bank.put_actions(log(13))
+            assert host.due_banks() == [], "it waits still"
+
+
+def test_the_same_log_again_writes_nothing(bank: MemoryBank, database: Path) -> None:
+    bank.put_actions(log(12))
+    bank.write_due(Scribe())
+    before = Path(f"{database}-wal").read_bytes()
+    assert bank.put_actions(log(12)).same == 12
+    assert Path(f"{database}-wal").read_bytes() == before
+
+
+def test_another_kind_with_the_same_text_is_stored(bank: MemoryBank) -> None:
+    bank.put_actions([{"id": "x", "kind": "do", "text": "open it"}, *log(11)])
+    assert bank.put_actions([{"id": "x", "kind": "output", "text": "open it"}, *log(11)]).same == 0
+    writer = Scribe()
+    bank.write_due(writer)
+    assert writer.spans[0].startswith("open it")
+
+
+def test_what_is_told_of_an_error_names_no_file(bank: MemoryBank) -> None:
+    bank.put_actions(log(12))
+    bank.write_due(Scribe(ModelError("model x is not installed at /srv/models")))
+    assert bank.pending()[0].error == "ModelError: see the log"
+
+
 class TestSummary:
+    def test_a_mended_typo_loses_no_events(self, bank: MemoryBank) -> None:
+        bank.put_actions(log(15))
+        bank.write_due(Scribe())
+        bank.put_actions(log(29))
+        assert bank.edit_summary("Mended.").through == 6
+        bank.put_actions(log(45))
+        writer = Scribe()
+        bank.write_due(writer)
+        assert [(previous, len(passages)) for previous, passages in writer.summaries] == [
+            ("Mended.", 3),
+            ("Mended. + 3", 2),
+        ]
+        assert bank.restore_summary(1).through == 6
+
+    def test_one_beyond_its_limit_is_not_stored(self, bank: MemoryBank) -> None:
+        class Endless(Scribe):
+            def write_summary(self, previous: str, passages: Sequence[str], limit_tokens: int) -> str:
+                return "word " * (limit_tokens + 1)
+
+        bank.put_actions(log(15))
+        bank.write_due(Endless())
+        assert bank.summary() is None
+
+    def test_a_branch_has_no_summary_that_knows_more_than_it(self, bank: MemoryBank, open_bank: Opener) -> None:
+        bank.put_actions(log(45))
+        bank.write_due(Scribe())
+        bank.edit_summary("All of it.")
+        bank.branch("other", upto="a10")
+        found = open_bank("other").summary()
+        assert found is not None
+        assert (found.text, found.through) == ("All of it.", 10)
+
+    def test_old_versions_go(self, bank: MemoryBank) -> None:
+        for n in range(105):
+            bank.edit_summary(f"version {n}")
+        assert [one.version for one in bank.summaries()][::99] == [105, 6]
+
     def test_it_is_brought_up_to_date_every_15_actions_from_what_is_complete_then(self, bank: MemoryBank) -> None:
         assert bank.summary() is None
         writer = Scribe()
