@@ -36,8 +36,8 @@ see whether the new bank is there. A repeated `put_actions` tells what its last 
 still one version unless the log or the summary has changed meanwhile.
 
 Reading order: `remote.py` and `remote_async.py` (the faces), `protocol.py` and `story.py` (a call as requests),
-`bodies.py` (values as JSON) and `answers.py` (JSON as values), `exchange.py` (when to try again), `refusals.py` (answers
-as exceptions), `transport.py` (httpx), `wire.py`.
+`bodies.py` (values as JSON) and `answers.py` (JSON as values), `exchange.py` (when to try again), `refusals.py`
+(answers as exceptions), `transport.py` (httpx), `wire.py`.
 """
 
 from __future__ import annotations

@@ -13,8 +13,7 @@ from memorybank import inputs
 from memorybank.memory import NewMemory, Settable
 from memorybank.search.ranking import RANKINGS
 from memorybank.text import join_surrogates
-from memorybank.writing import rhythm
-from memorybank.writing.rhythm import MOST
+from memorybank.writing import rhythm as rhythms
 
 __all__ = [
     "MAX_BANK_NAME",
@@ -164,11 +163,13 @@ class Ids(_Taken):
 class Rhythm(_Taken):
     """How often a bank writes memories and the Story Summary from its log."""
 
-    every: Annotated[int, Field(ge=1, le=MOST), WHOLE] = Field(description="actions of one memory", examples=[6])
-    untouched: Annotated[int, Field(ge=0, le=MOST), WHOLE] = Field(
+    every: Annotated[int, Field(ge=1, le=rhythms.MOST), WHOLE] = Field(
+        description="actions of one memory", examples=[6]
+    )
+    untouched: Annotated[int, Field(ge=0, le=rhythms.MOST), WHOLE] = Field(
         description="newest actions that no memory is made of", examples=[6]
     )
-    summary_every: Annotated[int, Field(ge=1, le=MOST), WHOLE] = Field(
+    summary_every: Annotated[int, Field(ge=1, le=rhythms.MOST), WHOLE] = Field(
         description="actions from one update of the Story Summary to the next", examples=[15]
     )
 
@@ -187,7 +188,7 @@ class BankSettings(_Taken):
     def given(self) -> dict[str, Any]:
         """Return the settings that were given, as the bank takes them."""
         return {
-            name: getattr(self, name) if name != "rhythm" else rhythm.Rhythm(**self.rhythm.model_dump())
+            name: getattr(self, name) if name != "rhythm" else rhythms.Rhythm(**self.rhythm.model_dump())
             for name in sorted(self.model_fields_set)
         }
 

@@ -273,7 +273,7 @@ def test_a_log_that_something_on_the_way_finds_too_large(remote: RemoteBank, ser
         remote.put_actions([{"id": "a1", "kind": "do", "text": "x"}])
     assert isinstance(caught.value.__cause__, ServiceError)
     service.will(problem(422, "invalid-request", "another fault"))
-    with pytest.raises(InvalidInputError, match="^another fault$"):
+    with pytest.raises(InvalidInputError, match=r"^another fault$"):
         remote.put_actions([{"id": "a1", "kind": "do", "text": "x"}])
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from memorybank import MemoryBank
-from memorybank.errors import ActionNotFoundError, InvalidInputError, PreconditionError
+from memorybank.errors import ActionNotFoundError, InvalidInputError, PreconditionError, StorageError
 from memorybank.writing.errors import WriterUnavailableError
 from memorybank.writing.port import SpanText
 from memorybank.writing.rhythm import RHYTHMS, Rhythm
@@ -381,6 +382,15 @@ class TestSummary:
         assert (newest.text, newest.author, newest.version) == ("+ 1", "player", 5)
         with pytest.raises(InvalidInputError, match="no version 99"):
             bank.restore_summary(99)
+
+    def test_a_damaged_rhythm_is_named_with_its_bank(self, bank: MemoryBank) -> None:
+        bank.put_actions(log(3))
+        with bank._store.write() as writer:
+            found = writer.story.story(bank.name)
+            assert found is not None
+            writer.story.save(bank.name, replace(found, memory_every=0))
+        with pytest.raises(StorageError, match=f"bank '{bank.name}': its rhythm .* damaged .every must be"):
+            bank.info()
 
 
 class TestBranch:
