@@ -1,9 +1,9 @@
 """The memory bank of one adventure: store first, index second (SPEC.md section 9).
 
-The face of the package: `MemoryBank`, with what it inherits from `edits.py` and `reads.py`. Changes are worked out in
-`draft.py` and made by `writer.py`; `reembedding.py` and `checking.py` do what their names say, `model.py` knows which
-embedding model is in use, `info.py` what a bank tells of itself. Search is `memorybank.search`. SQLAlchemy, FAISS and
-numpy load when a bank is opened and not before.
+The face of the package: `MemoryBank`, with what it inherits from `settings.py`, `story.py`, `edits.py` and `reads.py`.
+Changes are worked out in `draft.py` and made by `writer.py` and `story_writer.py`; `reembedding.py` and `checking.py`
+do what their names say, `model.py` knows which embedding model is in use, `info.py` what a bank tells of itself. Search
+is `memorybank.search`. SQLAlchemy, FAISS and numpy load when a bank is opened and not before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 from memorybank import inputs
 from memorybank.bank.info import CheckReport
 from memorybank.bank.model import ModelInUse
-from memorybank.bank.story import BankStory
+from memorybank.bank.settings import BankSettings
 from memorybank.errors import InvalidInputError
 from memorybank.memory import Progress, Recalled
 from memorybank.search.answer import LAST_POOL, Question, answer
@@ -36,7 +36,7 @@ Results: TypeAlias = list[Recalled]  # inside the class, `list` is a method
 DEFAULT_LIMIT = 10
 
 
-class MemoryBank(BankStory):
+class MemoryBank(BankSettings):
     """A bank of memories, for any number of threads; other processes may use the same bank at the same time.
 
     A write is on disk when its call returns, and the next search by anyone finds it. A call that raises has changed

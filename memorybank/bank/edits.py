@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from memorybank import inputs
-from memorybank.bank.info import BankInfo
 from memorybank.bank.reads import BankReads, Memories
 from memorybank.memory import Memory, NewMemory, Progress, State
 
@@ -165,26 +164,3 @@ class BankEdits(BankReads):
         """
         checked = inputs.checked_ids(ids)
         return self._writer.count_use(checked) if checked else 0
-
-    def set_capacity(
-        self, capacity: int | None, *, if_match: str | Iterable[str] | None = None, only_new: bool = False
-    ) -> BankInfo:
-        """Limit the number of active memories; None lifts the limit. Makes the bank if it is not there.
-
-        When a memory becomes active in a full bank, the least used one is forgotten, among equals the oldest. Pinned
-        ones never are: a bank full of them grows beyond its capacity. What is too much now is forgotten at once.
-
-        Args:
-            capacity: 1 or more, or None.
-            if_match: the bank's `version` that the caller has read, or several; it must still be that one.
-            only_new: whether the bank must not be there yet.
-
-        Returns:
-            The bank as it is now.
-
-        Raises:
-            PreconditionError: it is another version by now, or is there already.
-        """
-        versions = inputs.checked_versions(if_match)
-        checked = None if capacity is None else inputs.checked_limit(capacity, what="capacity", most=2**53)
-        return self._writer.set_capacity(checked, versions=versions, only_new=only_new)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from memorybank.memory import Memory
+
+if TYPE_CHECKING:
+    from memorybank.writing.rhythm import Rhythm
 
 __all__ = ["BankInfo", "CheckReport", "LogChange", "Page", "Pending", "Summary"]
 
@@ -24,6 +28,7 @@ class BankInfo:
         revision: grows with every write; 0 before the first.
         created: when it was first written to, in UTC; None before.
         version: changes with the bank's settings and with nothing else, see `Memory.version`; "" before then.
+        rhythm: how often it writes a memory and the Story Summary; None before then.
     """
 
     name: str
@@ -34,6 +39,7 @@ class BankInfo:
     revision: int
     created: datetime | None
     version: str = ""
+    rhythm: Rhythm | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from memorybank import inputs
-from memorybank.bank.info import BankInfo, Page
+from memorybank.bank.info import BankInfo, Page, Summary
 from memorybank.errors import MemoryNotFoundError
 from memorybank.memory import Memory, State
 
 if TYPE_CHECKING:
     from memorybank.storage import BankState, Store
+    from memorybank.storage.story import StoredSummary
+    from memorybank.writing.rhythm import Rhythm
 
-__all__ = ["BankReads", "info_of", "not_found"]
+__all__ = ["BankReads", "info_of", "not_found", "summary_of"]
 
 Memories: TypeAlias = list[Memory]  # inside the class, `list` is a method
 
@@ -74,10 +76,13 @@ class BankReads:
         with self._store.read() as reader:
             state = reader.bank(self.name)
             counts = reader.counts(self.name)
-        return BankInfo(self.name, None, None, counts, None, 0, None) if state is None else info_of(state, counts)
+            rhythm = reader.story.rhythm(self.name)
+        if state is None:
+            return BankInfo(self.name, None, None, counts, None, 0, None)
+        return info_of(state, counts, rhythm)
 
 
-def info_of(state: BankState, counts: Mapping[str, int]) -> BankInfo:
+def info_of(state: BankState, counts: Mapping[str, int], rhythm: Rhythm) -> BankInfo:
     """Return what there is to know of a bank that has been written to."""
     return BankInfo(
         name=state.bank,
@@ -87,8 +92,14 @@ def info_of(state: BankState, counts: Mapping[str, int]) -> BankInfo:
         capacity=state.capacity,
         revision=state.revision,
         created=state.created,
-        version=state.version,
+        version=state.version(rhythm),
+        rhythm=rhythm,
     )
+
+
+def summary_of(stored: StoredSummary) -> Summary:
+    """Return a version of the Story Summary as the caller sees it."""
+    return Summary(stored.version, stored.text, stored.author, stored.through, stored.created)
 
 
 def not_found(bank: str, ids: Sequence[str]) -> MemoryNotFoundError:

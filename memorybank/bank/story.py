@@ -11,21 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from memorybank import inputs
 from memorybank.bank.edits import BankEdits
 from memorybank.bank.info import LogChange, Pending, Summary
-from memorybank.bank.reads import Memories
+from memorybank.bank.reads import Memories, summary_of
 from memorybank.errors import InvalidInputError
 from memorybank.memory import Progress
-from memorybank.text import repair
+from memorybank.text import join_surrogates
 
 if TYPE_CHECKING:
     from memorybank.bank.model import ModelInUse
     from memorybank.bank.story_writer import StoryWriter
     from memorybank.storage import Store
-    from memorybank.storage.story import StoredSummary
     from memorybank.writing.port import MemoryWriter
-    from memorybank.writing.rhythm import Rhythm
 
-__all__ = ["BankStory"]
-
+__all__ = ["BankStory", "Due", "Summaries", "checked_summary", "text_of_version"]
 
 Summaries: TypeAlias = list[Summary]  # inside the class, `list` is a method
 Due: TypeAlias = list[Pending]
@@ -57,13 +54,6 @@ class BankStory(BankEdits):
         from memorybank.story.log import checked_log
 
         return self._story_writer.put_actions(checked_log(actions), None if after is None else inputs.checked_id(after))
-
-    def set_rhythm(self, rhythm: Rhythm) -> None:
-        """Set how often a memory and the summary are written; see `memorybank.writing.Rhythm` and its presets.
-
-        Memories that were written before stay what they are; what no memory tells is cut by the new rhythm.
-        """
-        self._story_writer.set_rhythm(rhythm)
 
     def pending(self) -> Due:
         """Return the memories that are due and not written yet, in the order of the story."""
@@ -125,22 +115,22 @@ class BankStory(BankEdits):
 
         with self._store.read() as reader:
             found = current_summary(reader, self.name)
-        return None if found is None else _shown(found)
+        return None if found is None else summary_of(found)
 
     def summaries(self) -> Summaries:
         """Return all versions of the Story Summary, the newest first, those of a log that is gone included."""
         with self._store.read() as reader:
-            return [_shown(one) for one in reader.story.summaries(self.name)]
+            return [summary_of(one) for one in reader.story.summaries(self.name)]
 
     def edit_summary(self, text: str) -> Summary:
         """Store a version of the player's own. The next one that a writer makes brings it up to date.
 
+        The same text again is still one version, as long as the log is no other and nobody has written one meanwhile.
+
         Raises:
             InvalidInputError: the text is no string or too long. An empty one is a summary that says nothing.
         """
-        if not isinstance(text, str) or len(text) > inputs.MAX_TEXT:
-            raise InvalidInputError(f"the summary must be a text of at most {inputs.MAX_TEXT:,} characters")
-        return self._story_writer.put_summary(repair(text))
+        return self._story_writer.put_summary(checked_summary(text))
 
     def restore_summary(self, version: int) -> Summary:
         """Store an earlier version's text as the newest version, as the player's own.
@@ -148,10 +138,9 @@ class BankStory(BankEdits):
         Raises:
             InvalidInputError: there is no such version.
         """
-        for one in self.summaries():
-            if one.version == version:
-                return self._story_writer.put_summary(one.text, one.through)
-        raise InvalidInputError(f"bank {self.name!r} has no version {version!r} of the summary: see `summaries()`")
+        versions = self.summaries()
+        text = text_of_version(self.name, versions, version)
+        return self._story_writer.put_summary(text, next(one.through for one in versions if one.version == version))
 
     def branch(self, name: str, *, upto: str | None = None) -> None:
         """Copy this bank, as it was when the log ended with an action, to a new one; the two then live apart.
@@ -173,5 +162,20 @@ class BankStory(BankEdits):
         branch(self._store, self.name, name, None if upto is None else inputs.checked_id(upto, what="upto"))
 
 
-def _shown(stored: StoredSummary) -> Summary:
-    return Summary(stored.version, stored.text, stored.author, stored.through, stored.created)
+def checked_summary(text: object) -> str:
+    """Return the text of a summary: sound Unicode; it may be empty."""
+    if not isinstance(text, str) or len(text) > inputs.MAX_TEXT:
+        raise InvalidInputError(f"the summary must be a text of at most {inputs.MAX_TEXT:,} characters")
+    return join_surrogates(text)
+
+
+def text_of_version(bank: str, versions: Iterable[Summary], version: int) -> str:
+    """Return what a version of the Story Summary says.
+
+    Raises:
+        InvalidInputError: there is no such version.
+    """
+    for one in versions:
+        if one.version == version:
+            return one.text
+    raise InvalidInputError(f"bank {bank!r} has no version {version!r} of the summary: see `summaries()`")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memorybank.bank.draft import Draft
-from memorybank.bank.info import LogChange, Summary
+from memorybank.bank.info import BankInfo, LogChange, Summary
+from memorybank.bank.reads import info_of, summary_of
 from memorybank.bank.writer import BankWriter
 from memorybank.errors import BankNotFoundError, MemoryBankError
 from memorybank.memory import Memory, NewMemory, Progress
@@ -59,19 +60,24 @@ class StoryWriter(BankWriter):
             pending=len(found.memories),
         )
 
-    def set_rhythm(self, rhythm: Rhythm) -> None:
-        """Store how often something is written. What was written before holds as it did."""
-        with self._write([], create=True) as (writer, draft):
-            story = replace(
-                self._story(writer),
-                memory_every=rhythm.every,
-                untouched=rhythm.untouched,
-                summary_every=rhythm.summary_every,
-            )
-            self._survey(writer, story, draft)
+    def set_settings(
+        self, settings: Mapping[str, Any], *, versions: Set[str] | None = None, only_new: bool = False
+    ) -> BankInfo:
+        """Store checked settings of a bank that is among `versions`.
+
+        What is too much for a smaller capacity is forgotten at once. What was written before holds as it did.
+        """
+        with self._write([], create=True, versions=versions, only_new=only_new) as (writer, draft):
+            if "capacity" in settings:
+                draft.state = replace(draft.state, capacity=settings["capacity"])
+            if "rhythm" in settings:
+                self._survey(writer, self._story(writer).in_rhythm(settings["rhythm"]), draft)
+        with self._store.read() as reader:
+            state = reader.bank(self._bank) or draft.state
+            return info_of(state, reader.counts(self._bank), reader.story.rhythm(self._bank))
 
     def put_summary(self, text: str, through: int | None = None) -> Summary:
-        """Store a version of the Story Summary by the player's own hand.
+        """Store a version of the Story Summary by the player's own hand; the same again is still one.
 
         Args:
             text: what it says.
@@ -83,6 +89,9 @@ class StoryWriter(BankWriter):
                 current = current_summary(writer, self._bank)
                 through = 0 if current is None else current.through
             told = min(through, story.length)
+            newest = next(writer.story.summaries(self._bank), None)
+            if newest is not None and (newest.author, newest.text, newest.through) == (PLAYER, text, told):
+                return summary_of(newest)
             stored = self._insert_summary(writer, text, PLAYER, through=told, chain=None)
             self._look_on(writer, story)
         return stored
@@ -178,8 +187,7 @@ class StoryWriter(BankWriter):
         """Return the bank's story, which is made with the first thing that is said about it."""
         found = writer.story.story(self._bank)
         if found is None:
-            usual = Rhythm()
-            found = StoredStory(usual.every, usual.untouched, usual.summary_every)
+            found = StoredStory.of(Rhythm())
             writer.story.create(self._bank, found)
         return found
 
@@ -210,4 +218,4 @@ class StoryWriter(BankWriter):
         version = writer.story.next_version(self._bank)
         stored = StoredSummary(version, through, chain, text, author, self._clock())
         writer.story.insert_summary(self._bank, stored)
-        return Summary(version, text, author, through, stored.created)
+        return summary_of(stored)

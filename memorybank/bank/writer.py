@@ -13,9 +13,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memorybank.bank.draft import Draft, evicted
-from memorybank.bank.info import BankInfo
 from memorybank.bank.model import ModelInUse
-from memorybank.bank.reads import info_of, not_found
+from memorybank.bank.reads import not_found
 from memorybank.errors import BankNotFoundError, PreconditionError
 from memorybank.memory import Memory, NewMemory, Progress, State
 from memorybank.search.vectors import embed, to_bytes
@@ -96,15 +95,6 @@ class BankWriter:
                 writer.save_bank(replace(state, revision=state.revision + 1))
         return used
 
-    def set_capacity(
-        self, capacity: int | None, *, versions: Set[str] | None = None, only_new: bool = False
-    ) -> BankInfo:
-        """Store the capacity of a bank that is among `versions`, and forget what is too much at once."""
-        with self._draft([], create=True, versions=versions, only_new=only_new) as draft:
-            draft.state = replace(draft.state, capacity=capacity)
-        with self._store.read() as reader:
-            return info_of(reader.bank(self._bank) or draft.state, reader.counts(self._bank))
-
     def _vectors(self, texts: Sequence[str], model: Embedder, progress: Progress | None) -> dict[str, bytes]:
         """Return the vector of each text: the bank's own if it has that text already, else a new one."""
         distinct = list(dict.fromkeys(texts))
@@ -163,11 +153,12 @@ class BankWriter:
                 raise BankNotFoundError(f"there is no bank {self._bank!r} any more: nothing was changed")
             if state is None and model is None and not create:
                 raise not_found(self._bank, ids)
-            self._match(state, versions, only_new)
+            self._match(writer, state, versions, only_new)
             if state is None:
                 new = self._new_bank(model or self._model.embedder(), now)
                 state = writer.create_bank(new)
-                self._match(None if state == new else state, versions, only_new)  # another process may have been faster
+                # Another process may have been faster.
+                self._match(writer, None if state == new else state, versions, only_new)
             rows = writer.by_ids(self._bank, ids)
             rows += writer.by_hashes(self._bank, [text_hash(text) for text in texts])
             draft = Draft(state if model is None else self._model.adopt(writer, state, model), rows, now)
@@ -178,11 +169,14 @@ class BankWriter:
                 self._keep_capacity(writer, draft)
             self._save(writer, state, draft)
 
-    def _match(self, before: BankState | None, versions: Set[str] | None, only_new: bool) -> None:
+    def _match(self, writer: Writer, before: BankState | None, versions: Set[str] | None, only_new: bool) -> None:
         if only_new and before is not None:
             raise PreconditionError(f"bank {self._bank!r} is there already: nothing was changed")
-        if versions is not None and (before is None or before.version not in versions):
-            found = "is not there" if before is None else f"has version {before.version} by now"
+        if versions is None:
+            return
+        version = None if before is None else before.version(writer.story.rhythm(self._bank))
+        if version not in versions:
+            found = "is not there" if version is None else f"has version {version} by now"
             raise PreconditionError(f"bank {self._bank!r} {found}: read it again and repeat the change")
 
     def _new_bank(self, model: Embedder, now: datetime) -> BankState:

@@ -12,10 +12,14 @@ A program moves from one to the other by changing the constructor; `assemble(adv
 
 What differs from `memorybank.MemoryBank`:
 
-* `reembed`, `check` and what follows the log (`put_actions`, `write_due`, `summary`, `branch`, …) are for who has the
-  database, and not here.
+* `reembed` and `check` are for who has the database, and `write_due` is what the service does by itself as soon as a
+  log has changed: they are not here.
 * More than 1,000 memories at once, or 4 MiB of them, go in several requests. Each is all or none, the whole is not;
   `progress` is called after each. What needs no bank to be checked is checked for all before the first is sent.
+* A log goes in one request, and is refused if that is too large: more than 100,000 actions, or than the service takes,
+  8 MiB if nobody has set another limit. Give its new end alone then, with `after`; a log that the bank does not know
+  yet goes in several ends, the oldest first.
+* `pending_count` fetches what is pending; `put_actions` has told the number already.
 * `delete` takes `if_match` with one id only.
 * `search` has a `limit` of at most 1,000. With `count_tokens` it fetches the best 1,000 and fills the budget here;
   without, the service counts the tokens of o200k_base.
@@ -25,12 +29,14 @@ What differs from `memorybank.MemoryBank`:
 * Beside the bank's own errors there are those of `memorybank.client.errors`.
 
 Requests are repeated, with growing pauses, when the service is busy, out of reach or does not answer: those that do no
-harm twice. `mark_used`, conditional changes and the deletion of several memories are repeated only if nothing can have
-been done: no connection was made, or the service refused before it began.
+harm twice. `mark_used`, `branch`, conditional changes and the deletion of several memories are repeated only if nothing
+can have been done: no connection was made, or the service refused before it began. After a `branch` without an answer,
+see whether the new bank is there. A repeated `put_actions` tells what its last attempt has changed; `edit_summary` is
+still one version unless the log or the summary has changed meanwhile.
 
-Reading order: `remote.py` and `remote_async.py` (the faces), `protocol.py` (a call as requests), `bodies.py` (values as
-JSON) and `answers.py` (JSON as values), `exchange.py` (when to try again), `refusals.py` (answers as exceptions),
-`transport.py` (httpx), `wire.py`.
+Reading order: `remote.py` and `remote_async.py` (the faces), `protocol.py` and `story.py` (a call as requests),
+`bodies.py` (values as JSON) and `answers.py` (JSON as values), `exchange.py` (when to try again), `refusals.py`
+(answers as exceptions), `transport.py` (httpx), `wire.py`.
 """
 
 from __future__ import annotations

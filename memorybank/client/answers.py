@@ -6,11 +6,25 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar
 
-from memorybank.bank.info import BankInfo, Page
+from memorybank.bank.info import BankInfo, LogChange, Page, Pending, Summary
 from memorybank.client.wire import Answer
 from memorybank.memory import Memory, Recalled
+from memorybank.writing.rhythm import Rhythm
 
-__all__ = ["info", "memories", "memory", "page", "read", "results", "used"]
+__all__ = [
+    "change",
+    "current_summary",
+    "info",
+    "memories",
+    "memory",
+    "page",
+    "pending",
+    "read",
+    "results",
+    "summaries",
+    "summary",
+    "used",
+]
 
 T = TypeVar("T")
 
@@ -83,7 +97,55 @@ def info(value: Any) -> BankInfo:
         revision=int(value["revision"]),
         created=None if value["created"] is None else datetime.fromisoformat(value["created"]),
         version=_text(value["version"]),
+        rhythm=Rhythm(**{name: value["rhythm"][name] for name in ("every", "untouched", "summary_every")}),
     )
+
+
+def change(value: Any) -> LogChange:
+    """Return what became of a bank when its log changed."""
+    return LogChange(
+        length=int(value["length"]),
+        same=int(value["same"]),
+        stale=tuple(map(_text, value["stale"])),
+        valid=tuple(map(_text, value["valid"])),
+        pending=int(value["pending"]),
+    )
+
+
+def pending(value: Any) -> list[Pending]:
+    """Return the memories that are due."""
+    return [
+        Pending(
+            actions=tuple(map(_text, one["actions"])),
+            attempts=int(one["attempts"]),
+            error=_text(one["error"]),
+            retry_at=None if one["retry_at"] is None else datetime.fromisoformat(one["retry_at"]),
+        )
+        for one in value["pending"]
+    ]
+
+
+def summary(value: Any) -> Summary:
+    """Return a version of the Story Summary."""
+    return Summary(
+        version=int(value["version"]),
+        text=_text(value["text"]),
+        author=_text(value["author"]),
+        through=int(value["through"]),
+        created=datetime.fromisoformat(value["created"]),
+    )
+
+
+def summaries(value: Any) -> list[Summary]:
+    """Return versions of the Story Summary."""
+    return [summary(one) for one in value["versions"]]
+
+
+def current_summary(value: Any) -> Summary | None:
+    """Return the version that holds now, if any does."""
+    if value["current"] is None:
+        return None
+    return {one.version: one for one in summaries(value)}[value["current"]]
 
 
 def used(value: Any) -> int:

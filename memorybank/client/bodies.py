@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 from memorybank import inputs
+from memorybank.bank.settings import checked_settings
 from memorybank.errors import InvalidInputError
 from memorybank.search.ranking import checked_ranking
 from memorybank.text import clean
@@ -23,6 +25,7 @@ __all__ = [
     "new_body",
     "search_body",
     "segment",
+    "settings_body",
 ]
 
 MAX_BATCH = 1_000
@@ -67,6 +70,12 @@ def edit_body(item: Any, what: str) -> dict[str, Any]:
     return {"id": id_, **changes}
 
 
+def settings_body(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings of a bank as they are sent."""
+    checked = checked_settings(settings)
+    return {name: asdict(value) if name == "rhythm" else value for name, value in checked.items()}
+
+
 def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
     """Return the items in pieces that go into one request."""
     start = size = 0
@@ -98,12 +107,12 @@ def checked_cursor(cursor: object) -> str:
     return cursor
 
 
-def checked_name(bank: str) -> str:
+def checked_name(bank: str, *, what: str = "the bank's name") -> str:
     """Return a bank's name that a service takes."""
-    name = inputs.checked_id(bank, what="the bank's name")
+    name = inputs.checked_id(bank, what=what)
     if len(name) > MAX_NAME or "/" in name or name in (".", ".."):
         raise InvalidInputError(
-            f"the bank's name {name!r} is not one for a service: it must have 1 to {MAX_NAME} characters and no slash, "
+            f"{what} {name!r} is not one for a service: it must have 1 to {MAX_NAME} characters and no slash, "
             "and be more than one or two dots"
         )
     return name

@@ -23,6 +23,7 @@ from memorybank.client.bodies import (
     new_body,
     search_body,
     segment,
+    settings_body,
 )
 from memorybank.client.exchange import Patience, Steps, exchange
 from memorybank.client.wire import Answer, Request
@@ -111,15 +112,15 @@ class Protocol:
             number += 0 if answer is None else answers.read(answer, answers.used)
         return number
 
-    def set_capacity(
-        self, capacity: int | None, if_match: str | Iterable[str] | None, only_new: bool
+    def set_settings(
+        self, settings: Mapping[str, Any], if_match: str | Iterable[str] | None, only_new: bool
     ) -> Steps[BankInfo]:
-        """See `MemoryBank.set_capacity`."""
+        """See `MemoryBank.set_settings`."""
         versions = inputs.checked_versions(if_match)
-        checked = None if capacity is None else inputs.checked_limit(capacity, what="capacity", most=2**53)
+        body = settings_body(settings)
         conditions = {} if versions is None else if_match_header(versions)
         conditions |= {"If-None-Match": "*"} if only_new else {}
-        request = Request("PUT", self._place, {"capacity": checked}, conditions, repeatable=not conditions)
+        request = Request("PUT", self._place, body, conditions, repeatable=not conditions)
         return answers.read((yield from self._exchange(request)), answers.info)
 
     def get(self, id_: str) -> Steps[Memory]:

@@ -48,6 +48,7 @@ _OF_THE_BANK: dict[str, Callable[[str], MemoryBankError]] = {
     "memory-not-found": MemoryNotFoundError,
     "action-not-found": ActionNotFoundError,
     "precondition-failed": PreconditionError,
+    "bank-exists": PreconditionError,
     "model-mismatch": ModelMismatchError,
     "model-unavailable": ModelError,
     "storage-unavailable": StorageError,

@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
 
-from memorybank.bank.info import BankInfo, Page
+from memorybank.bank.info import BankInfo, LogChange, Page, Summary
 from memorybank.bank.reads import Memories
+from memorybank.bank.story import Due, Summaries
 from memorybank.client.connection import Connection
 from memorybank.client.exchange import Send, Steps, Wait
 from memorybank.client.transport import AsyncTransport
 from memorybank.client.wire import Answer, NoAnswer
 from memorybank.memory import Memory, NewMemory, Progress, Recalled, State
+from memorybank.writing.rhythm import Rhythm
 
 __all__ = ["AsyncRemoteBank"]
 
@@ -119,7 +121,55 @@ class AsyncRemoteBank(Connection):
         self, capacity: int | None, *, if_match: str | Iterable[str] | None = None, only_new: bool = False
     ) -> BankInfo:
         """Limit the number of active memories; None lifts the limit. Makes the bank if it is not there."""
-        return await self._run(self._calls.set_capacity(capacity, if_match, only_new))
+        return await self._run(self._calls.set_settings({"capacity": capacity}, if_match, only_new))
+
+    async def set_rhythm(
+        self, rhythm: Rhythm, *, if_match: str | Iterable[str] | None = None, only_new: bool = False
+    ) -> BankInfo:
+        """Set how often a memory and the summary are written. Makes the bank if it is not there."""
+        return await self._run(self._calls.set_settings({"rhythm": rhythm}, if_match, only_new))
+
+    async def set_settings(
+        self,
+        settings: Mapping[str, Any],
+        *,
+        if_match: str | Iterable[str] | None = None,
+        only_new: bool = False,
+    ) -> BankInfo:
+        """Change several settings at once, `capacity` and `rhythm`: all or none."""
+        return await self._run(self._calls.set_settings(settings, if_match, only_new))
+
+    async def put_actions(self, actions: Iterable[Any], *, after: str | None = None) -> LogChange:
+        """Tell the bank what the log is now, in one request; what is due is written by the service afterwards."""
+        return await self._run(self._calls.put_actions(actions, after))
+
+    async def pending(self) -> Due:
+        """Return the memories that are due and not written yet, in the order of the story."""
+        return await self._run(self._calls.pending())
+
+    async def pending_count(self) -> int:
+        """Return how many memories are due and not written yet."""
+        return await self._run(self._calls.pending_count())
+
+    async def summary(self) -> Summary | None:
+        """Return the Story Summary that holds now."""
+        return await self._run(self._calls.summary())
+
+    async def summaries(self) -> Summaries:
+        """Return all versions of the Story Summary, the newest first."""
+        return await self._run(self._calls.summaries())
+
+    async def edit_summary(self, text: str) -> Summary:
+        """Store a version of the player's own."""
+        return await self._run(self._calls.edit_summary(text))
+
+    async def restore_summary(self, version: int) -> Summary:
+        """Store an earlier version's text as the newest version, as the player's own."""
+        return await self._run(self._calls.restore_summary(version))
+
+    async def branch(self, name: str, *, upto: str | None = None) -> None:
+        """Copy this bank, as it was when the log ended with an action, to a new one of the same service and key."""
+        await self._run(self._calls.branch(name, upto))
 
     async def get(self, id: str) -> Memory:
         """Return a memory."""

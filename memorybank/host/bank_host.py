@@ -163,7 +163,7 @@ class BankHost:
         after = "" if cursor is None else inputs.checked_id(cursor, what="cursor")
         with self._store.read() as reader:
             found = reader.banks(namespace, after=after, limit=most + 1)
-        page = tuple(info_of(state, counts) for state, counts in found[:most])
+        page = tuple(info_of(*one) for one in found[:most])
         return BankPage(page, page[-1].name if len(found) > most else None)
 
     def due_banks(self, *, limit: int = 100) -> list[str]:
@@ -187,9 +187,9 @@ class BankHost:
             state = writer.bank(name)
             if state is None:
                 raise BankNotFoundError(f"there is no bank {name!r}: nothing was changed")
-            if versions is not None and state.version not in versions:
+            if versions is not None and (version := state.version(writer.story.rhythm(name))) not in versions:
                 raise PreconditionError(
-                    f"bank {name!r} has version {state.version} by now: read it again and repeat the call"
+                    f"bank {name!r} has version {version} by now: read it again and repeat the call"
                 )
             writer.delete_bank(name)
         with self._lock:

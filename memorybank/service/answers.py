@@ -70,6 +70,7 @@ def bank_json(info: BankInfo, name: str) -> dict[str, Any]:
         "revision": info.revision,
         "created": None if info.created is None else info.created.isoformat(),
         "version": info.version,
+        "rhythm": None if info.rhythm is None else asdict(info.rhythm),
     }
 
 

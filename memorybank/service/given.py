@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from memorybank.memory import State
-from memorybank.service.schemas import ACTIONS, ID, TEXT, TIME, VERSION, absent
+from memorybank.service.schemas import ACTIONS, ID, TEXT, TIME, VERSION, Rhythm, absent
 
 __all__ = [
     "Bank",
@@ -49,6 +49,7 @@ BANK: dict[str, Any] = {
     "revision": 14,
     "created": TIME,
     "version": VERSION,
+    "rhythm": {"every": 6, "untouched": 6, "summary_every": 15},
 }
 
 
@@ -103,6 +104,7 @@ class Bank(_Given):
     revision: int = Field(description="grows with every write", ge=0)
     created: datetime = Field(description="when it was first written to, in UTC")
     version: str = Field(description="its ETag: changes with its settings", pattern=VERSIONS)
+    rhythm: Rhythm = Field(description="how often it writes memories and the Story Summary from its log")
 
 
 class BankList(_Given):

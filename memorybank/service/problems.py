@@ -42,6 +42,7 @@ KINDS: Mapping[str, Kind] = {
     "action-not-found": Kind(404, "There is no such action in the log"),
     "method-not-allowed": Kind(405, "This address does not answer that method"),
     "conflict": Kind(409, "This would break a limit"),
+    "bank-exists": Kind(409, "There is a bank of that name already"),
     "model-mismatch": Kind(409, "The bank has vectors of another embedding model"),
     "precondition-failed": Kind(412, "It has changed since it was read"),
     "body-too-large": Kind(413, "The body is too large"),

@@ -13,6 +13,7 @@ from memorybank import inputs
 from memorybank.memory import NewMemory, Settable
 from memorybank.search.ranking import RANKINGS
 from memorybank.text import join_surrogates
+from memorybank.writing import rhythm as rhythms
 
 __all__ = [
     "MAX_BANK_NAME",
@@ -26,6 +27,7 @@ __all__ = [
     "MemoryEdit",
     "MemoryEdits",
     "NewMemories",
+    "Rhythm",
     "SearchRequest",
     "Taken",
 ]
@@ -174,12 +176,37 @@ class Ids(Taken):
     )
 
 
+class Rhythm(Taken):
+    """How often a bank writes memories and the Story Summary from its log."""
+
+    every: Annotated[int, Field(ge=1, le=rhythms.MOST), WHOLE] = Field(
+        description="actions of one memory", examples=[6]
+    )
+    untouched: Annotated[int, Field(ge=0, le=rhythms.MOST), WHOLE] = Field(
+        description="newest actions that no memory is made of", examples=[6]
+    )
+    summary_every: Annotated[int, Field(ge=1, le=rhythms.MOST), WHOLE] = Field(
+        description="actions from one update of the Story Summary to the next", examples=[15]
+    )
+
+
 class BankSettings(Taken):
     """The settings of a bank; what is missing stays as it is."""
 
     capacity: Annotated[int, Field(ge=1, le=2**53), WHOLE] | None = Field(
         None, description="how many active memories it may have; null for any number", examples=[200]
     )
+    rhythm: Rhythm = absent(
+        "how often it writes; memories that were written in another rhythm stay",
+        [{"every": 4, "untouched": 4, "summary_every": 8}],
+    )
+
+    def given(self) -> dict[str, Any]:
+        """Return the settings that were given, as the bank takes them."""
+        return {
+            name: getattr(self, name) if name != "rhythm" else rhythms.Rhythm(**self.rhythm.model_dump())
+            for name in sorted(self.model_fields_set)
+        }
 
 
 class SearchRequest(Taken):

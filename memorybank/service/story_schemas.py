@@ -103,7 +103,7 @@ class SummaryList(_Given):
     """The Story Summary and its versions."""
 
     current: int | None = Field(description="the version that holds now; null if none does", examples=[3])
-    versions: list[Summary] = Field(description="all of them, the newest first")
+    versions: list[Summary] = Field(description="the newest first; all of them, or the current one alone")
 
 
 class Branch(Taken):

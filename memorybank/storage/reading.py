@@ -13,6 +13,7 @@ from memorybank.memory import State
 from memorybank.storage.rows import BankState, StoredMemory, to_bank, to_memory
 from memorybank.storage.schema import banks, deletions, memories
 from memorybank.storage.story import StoryTable
+from memorybank.writing.rhythm import Rhythm
 
 __all__ = ["CHUNK", "ONE_OF", "STATE", "Reader", "chunks"]
 
@@ -108,8 +109,8 @@ class Reader:
         row = self._connection.execute(STATE, {"of_bank": bank}).first()
         return None if row is None else to_bank(row)
 
-    def banks(self, namespace: str, *, after: str, limit: int) -> list[tuple[BankState, dict[str, int]]]:
-        """Return the next banks of a namespace behind a name, in order, each with its counts by state.
+    def banks(self, namespace: str, *, after: str, limit: int) -> list[tuple[BankState, dict[str, int], Rhythm]]:
+        """Return the next banks of a namespace behind a name, in order, each with its counts by state and its rhythm.
 
         The only question that is not about one bank: with Citus it goes to all shards.
         """
@@ -120,7 +121,8 @@ class Reader:
         counts: dict[str, dict[str, int]] = {state.bank: {} for state in found}
         for bank, state, number in self._connection.execute(_COUNTS_OF, {"keys": list(counts)}) if counts else ():
             counts[bank][state] = number
-        return [(state, counts[state.bank]) for state in found]
+        rhythms = self.story.rhythms(list(counts))
+        return [(state, counts[state.bank], rhythms[state.bank]) for state in found]
 
     def by_ids(self, bank: str, ids: Sequence[str]) -> list[StoredMemory]:
         """Return those of the memories that exist, in the order of storing."""

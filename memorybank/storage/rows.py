@@ -10,10 +10,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from memorybank.errors import StorageError
 from memorybank.memory import Memory, State, fingerprint
+
+if TYPE_CHECKING:
+    from memorybank.writing.rhythm import Rhythm
 
 __all__ = [
     "BankState",
@@ -77,10 +80,13 @@ class BankState:
     capacity: int | None
     created: datetime
 
-    @property
-    def version(self) -> str:
-        """Changes with the bank's settings; another bank of the same name has another one."""
-        return fingerprint(self.incarnation, self.capacity)
+    def version(self, rhythm: Rhythm) -> str:
+        """Return what changes with the bank's settings; another bank of the same name has another one.
+
+        Args:
+            rhythm: the bank's, which is not in its own row.
+        """
+        return fingerprint(self.incarnation, self.capacity, rhythm.every, rhythm.untouched, rhythm.summary_every)
 
 
 @dataclass(frozen=True, slots=True)

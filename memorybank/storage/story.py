@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from sqlalchemy import (
     BindParameter,
@@ -23,8 +23,10 @@ from sqlalchemy import (
     update,
 )
 
+from memorybank.errors import InvalidInputError, StorageError
 from memorybank.storage.rows import to_text
 from memorybank.storage.story_schema import actions, stories, summaries, tasks
+from memorybank.writing.rhythm import Rhythm
 from memorybank.writing.staleness import Source
 
 __all__ = ["StoredAction", "StoredStory", "StoredSummary", "StoredTask", "StoryTable", "TaskStatus"]
@@ -39,6 +41,9 @@ CHUNK = 2_000
 
 _BANK: BindParameter[str] = bindparam("of_bank")
 _STORY = select(stories).where(stories.c.bank == _BANK)
+_RHYTHMS = select(stories.c.bank, stories.c.memory_every, stories.c.untouched, stories.c.summary_every).where(
+    stories.c.bank.in_(bindparam("banks", expanding=True))
+)
 _SAVE = (
     update(stories)
     .where(stories.c.bank == _BANK)
@@ -111,6 +116,15 @@ class StoredStory:
     settled: int = 0
     due_at: datetime | None = None
 
+    @classmethod
+    def of(cls, rhythm: Rhythm) -> Self:
+        """Return the row of a log without actions."""
+        return cls(rhythm.every, rhythm.untouched, rhythm.summary_every)
+
+    def in_rhythm(self, rhythm: Rhythm) -> StoredStory:
+        """Return the row with another rhythm."""
+        return replace(self, memory_every=rhythm.every, untouched=rhythm.untouched, summary_every=rhythm.summary_every)
+
 
 @dataclass(frozen=True, slots=True)
 class StoredAction:
@@ -179,6 +193,26 @@ class StoryTable:
         """Return the bank's row, None if it never had a log or settings of its own."""
         row = self._connection.execute(_STORY, {"of_bank": bank}).first()
         return None if row is None else StoredStory(**_named(row, StoredStory, due_at=_moment(row.due_at)))
+
+    def rhythm(self, bank: str) -> Rhythm:
+        """Return how often a bank writes."""
+        return self.rhythms([bank])[bank]
+
+    def rhythms(self, banks: Sequence[str]) -> dict[str, Rhythm]:
+        """Return how often banks write, by name. With Citus this asks all shards, unless it is one bank.
+
+        Raises:
+            StorageError: a row is damaged.
+        """
+        found = dict.fromkeys(banks, Rhythm())
+        for bank, *counts in self._connection.execute(_RHYTHMS, {"banks": list(banks)}) if banks else ():
+            try:
+                found[bank] = Rhythm(*counts)
+            except InvalidInputError as error:
+                raise StorageError(
+                    f"bank {bank!r}: its rhythm in the database is damaged ({error}): restore a copy of the database"
+                ) from error
+        return found
 
     def create(self, bank: str, story: StoredStory) -> None:
         """Store a new row."""

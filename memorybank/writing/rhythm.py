@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from memorybank.errors import InvalidInputError
 
-__all__ = ["RHYTHMS", "Rhythm", "Span", "SummaryUpdate", "due", "spans", "summary_due"]
+__all__ = ["MOST", "RHYTHMS", "Rhythm", "Span", "SummaryUpdate", "due", "spans", "summary_due"]
 
 MOST = 10_000
 """The largest count that a rhythm may have, which is what one memory may have as source actions."""

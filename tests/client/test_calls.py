@@ -13,10 +13,12 @@ from urllib.parse import unquote
 
 import pytest
 
+from assembler import Action as NewAction
 from memorybank import InvalidInputError, MemoryBank, NewMemory
-from memorybank.bank.story import BankStory
+from memorybank.bank.info import LogChange
 from memorybank.client import AsyncRemoteBank, ProtocolError, RemoteBank, ServiceError
-from tests.support.fake_service import MEMORY, FakeService, memories, ok, problem
+from memorybank.writing.rhythm import Rhythm
+from tests.support.fake_service import MEMORY, FakeService, memories, ok, problem, raw
 
 ROOT = Path(__file__).parents[2]
 BANK = {
@@ -28,6 +30,7 @@ BANK = {
     "revision": 9,
     "created": "2026-01-01T00:00:00Z",
     "version": "0123456789abcdef",
+    "rhythm": {"every": 6, "untouched": 6, "summary_every": 15},
 }
 NAMES = ["a b", "%41", "a?b#c", "...", "a+b", "ümläut 門", "a%2Fb", "a&b=c;d", "~!@$'()*,:"]
 
@@ -99,6 +102,13 @@ def test_a_call_at_fault_goes_nowhere(remote: RemoteBank, service: FakeService) 
         "goes with one id": lambda: remote.delete("m1", "m2", if_match="0" * 16),
         "capacity must be": lambda: remote.set_capacity(0),
         "state must be": lambda: remote.list("gone"),  # type: ignore[arg-type]
+        "more than 100,000": lambda: remote.put_actions({"id": str(n), "kind": "do"} for n in range(100_001)),
+        "is already that of": lambda: remote.put_actions([{"id": "a", "kind": "do"}] * 2),
+        "the summary must be": lambda: remote.edit_summary(3),  # type: ignore[arg-type]
+        "the new bank's name": lambda: remote.branch("a/b"),
+        "upto must be": lambda: remote.branch("c", upto=3),  # type: ignore[arg-type]
+        "rhythm must be": lambda: remote.set_rhythm({"every": 6}),  # type: ignore[arg-type]
+        "unknown setting": lambda: remote.set_settings({"size": 3}),
         "cursor must be": lambda: remote.page(cursor=3),  # type: ignore[arg-type]
         "limit must be": lambda: remote.search("x", limit=1_001),
         "max_tokens must be": lambda: remote.search("x", max_tokens=-1),
@@ -153,6 +163,21 @@ def test_only_what_is_given_is_sent(remote: RemoteBank, service: FakeService) ->
         [{"text": "y", "id": "i", "actions": ["a1"], "pinned": True, "metadata": {"k": None}}],
         [{"id": "m1", "pinned": False, "metadata": {}}],
         [{"id": "m1", "pinned": True}],
+    ]
+
+
+def test_what_is_sent_about_the_log(remote: RemoteBank, service: FakeService) -> None:
+    change = {"length": 2, "same": 0, "stale": ["m1"], "valid": [], "pending": 0, "more": "tomorrow"}
+    service.will(ok(change), ok(change), ok(BANK), raw(201, b"{}", "application/json"))
+    assert remote.put_actions([{"id": "a1", "kind": "do", "text": " x\r\n"}]) == LogChange(2, 0, ("m1",), (), 0)
+    remote.put_actions([NewAction("a2", "say", "y")], after="a1")
+    assert remote.set_settings({"capacity": None, "rhythm": Rhythm(4, 0, 8)}).rhythm == Rhythm()
+    remote.branch("c d", upto="a1")
+    assert [(one.method, one.target, one.body) for one in service.asked] == [
+        ("PUT", "/v1/banks/b/actions", {"actions": [{"id": "a1", "kind": "do", "text": "x"}]}),
+        ("PUT", "/v1/banks/b/actions", {"actions": [{"id": "a2", "kind": "say", "text": "y"}], "after": "a1"}),
+        ("PUT", "/v1/banks/b", {"capacity": None, "rhythm": {"every": 4, "untouched": 0, "summary_every": 8}}),
+        ("POST", "/v1/banks/b/branches", {"name": "c d", "upto": "a1"}),
     ]
 
 
@@ -233,13 +258,13 @@ def test_all_calls_of_a_bank_in_process_are_there_with_the_same_parameters() -> 
         same = {"list[Recalled]": "Results"}
         return list(found.parameters.values()), same.get(found.return_annotation, found.return_annotation)
 
-    local = {"reembed", "check"} | {name for name in vars(BankStory) if not name.startswith("_")}
+    local = {"reembed", "check", "write_due"}
     calls = [
         name
         for name, value in inspect.getmembers(MemoryBank, inspect.isfunction)
         if not name.startswith("_") and name not in local
     ]
-    assert {"add", "edit_many", "mark_used", "search", "page", "close"} <= set(calls)
+    assert {"add", "edit_many", "mark_used", "search", "page", "close", "put_actions", "branch"} <= set(calls)
     for name in calls:
         here = signature(getattr(MemoryBank, name))
         for remote in (RemoteBank, AsyncRemoteBank):

@@ -24,7 +24,7 @@ Banks = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
-    with live_service(tmp_path_factory.mktemp("service") / "memories.sqlite", rate=0) as running:
+    with live_service(tmp_path_factory.mktemp("service") / "memories.sqlite", rate=0, writer="none") as running:
         yield running
 
 

@@ -20,12 +20,14 @@ from memorybank.client import (
     UnavailableError,
 )
 from memorybank.errors import (
+    ActionNotFoundError,
     BankNotFoundError,
     DeadlineError,
     ModelMismatchError,
     OverloadedError,
     PreconditionError,
 )
+from memorybank.writing.rhythm import Rhythm
 from tests.support.fake_service import (
     MEMORY,
     FakeService,
@@ -53,6 +55,8 @@ KEY = "mb_id_secret"
         (404, "bank-not-found", BankNotFoundError),
         (412, "precondition-failed", PreconditionError),
         (409, "model-mismatch", ModelMismatchError),
+        (409, "bank-exists", PreconditionError),
+        (404, "action-not-found", ActionNotFoundError),
         (409, "conflict", ServiceError),
         (500, "internal", ServiceError),
         (404, "not-found", ProtocolError),
@@ -191,6 +195,8 @@ def test_what_may_not_be_done_twice_is_repeated_only_if_it_was_not_done(
         lambda: bank.edit("m1", pinned=True, if_match="0" * 16),
         lambda: bank.set_capacity(3, if_match="0" * 16),
         lambda: bank.set_capacity(3, only_new=True),
+        lambda: bank.set_rhythm(Rhythm(), only_new=True),
+        lambda: bank.branch("c"),
     ]
     for call in calls:
         service.asked.clear()
@@ -219,6 +225,56 @@ def test_a_deletion_whose_answer_was_lost_is_done(connect: Callable[..., RemoteB
     service.will(problem(503, "overloaded", Retry_After="0"), problem(404, "memory-not-found"))
     with pytest.raises(MemoryNotFoundError):
         bank.delete("m1")
+
+
+CHANGE = {"length": 1, "same": 0, "stale": [], "valid": [], "pending": 0}
+SUMMARY = {"version": 2, "text": "x", "author": "player", "through": 1, "created": "2026-01-01T00:00:00+00:00"}
+
+
+def test_what_follows_the_log_is_repeated_where_that_is_the_same(
+    connect: Callable[..., RemoteBank], service: FakeService
+) -> None:
+    bank = connect(retries=1)
+    calls: list[tuple[Callable[[], Any], Any]] = [
+        (lambda: bank.put_actions([{"id": "a1", "kind": "do", "text": "x"}]).length, CHANGE),
+        (lambda: bank.pending_count() + 1, {"pending": []}),
+        (lambda: bank.edit_summary("x").through, SUMMARY),
+        (lambda: bank.summary().through, {"current": 2, "versions": [SUMMARY]}),  # type: ignore[union-attr]
+        (lambda: bank.restore_summary(2).through, SUMMARY),
+    ]
+    for call, value in calls:
+        service.asked.clear()
+        before = [ok({"current": 2, "versions": [SUMMARY]})] if call is calls[-1][0] else []
+        service.will(*before, broken_off, ok(value))
+        assert call() == 1
+        assert service.asked[-1].body == service.asked[-2].body
+        assert len(service.asked) == len(before) + 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"current": 1, "versions": []},
+        {"current": 1},
+        {"current": 2, "versions": [{**SUMMARY, "created": "yesterday"}]},
+        {"current": 2, "versions": [{**SUMMARY, "text": None}]},
+        {"versions": [SUMMARY]},
+    ],
+)
+def test_a_summary_that_is_none(remote: RemoteBank, service: FakeService, answer: Any) -> None:
+    service.will(ok(answer))
+    with pytest.raises(ProtocolError):
+        remote.summary()
+
+
+def test_a_log_that_something_on_the_way_finds_too_large(remote: RemoteBank, service: FakeService) -> None:
+    service.will(raw(413, b"<html>nginx</html>"))
+    with pytest.raises(InvalidInputError, match="after=` the id of the action before it") as caught:
+        remote.put_actions([{"id": "a1", "kind": "do", "text": "x"}])
+    assert isinstance(caught.value.__cause__, ServiceError)
+    service.will(problem(422, "invalid-request", "another fault"))
+    with pytest.raises(InvalidInputError, match=r"^another fault$"):
+        remote.put_actions([{"id": "a1", "kind": "do", "text": "x"}])
 
 
 @pytest.mark.parametrize(

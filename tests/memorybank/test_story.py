@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,13 @@ import pytest
 from memorybank import MemoryBank
 from memorybank.bank import story_writer
 from memorybank.embedding.testing import HashingEmbedder
-from memorybank.errors import ActionNotFoundError, InvalidInputError, ModelError, PreconditionError
+from memorybank.errors import (
+    ActionNotFoundError,
+    InvalidInputError,
+    ModelError,
+    PreconditionError,
+    StorageError,
+)
 from memorybank.host import BankHost
 from memorybank.writing.errors import WriterUnavailableError
 from memorybank.writing.port import SpanText
@@ -487,6 +494,15 @@ class TestSummary:
         assert (newest.text, newest.author, newest.version) == ("+ 1", "player", 5)
         with pytest.raises(InvalidInputError, match="no version 99"):
             bank.restore_summary(99)
+
+    def test_a_damaged_rhythm_is_named_with_its_bank(self, bank: MemoryBank) -> None:
+        bank.put_actions(log(3))
+        with bank._store.write() as writer:
+            found = writer.story.story(bank.name)
+            assert found is not None
+            writer.story.save(bank.name, replace(found, memory_every=0))
+        with pytest.raises(StorageError, match=f"bank '{bank.name}': its rhythm .* damaged .every must be"):
+            bank.info()
 
 
 class TestBranch:

@@ -6,7 +6,9 @@ import pytest
 from starlette.testclient import TestClient
 
 A = "/v1/banks/a"
-FIELDS = {"name", "model", "dimensions", "counts", "capacity", "revision", "created", "version"}
+USUAL = {"every": 6, "untouched": 6, "summary_every": 15}
+OLDER = {"every": 4, "untouched": 4, "summary_every": 8}
+FIELDS = {"name", "model", "dimensions", "counts", "capacity", "revision", "created", "version", "rhythm"}
 
 
 def add(client: TestClient, bank: str, *texts: str) -> None:
@@ -33,6 +35,7 @@ def test_a_bank_is_made_read_changed_and_deleted(client: TestClient) -> None:
         "revision": 0,
         "created": 0,
         "version": 0,
+        "rhythm": USUAL,
     }
     assert made.headers["etag"] == f'"{made.json()["version"]}"'
     assert client.get(A).json() == made.json()
@@ -48,6 +51,45 @@ def test_put_without_fields_makes_a_bank_and_changes_none(client: TestClient) ->
     client.put(A, json={"capacity": 7})
     again = client.put(A, json={})
     assert (again.status_code, again.json()["capacity"]) == (200, 7)
+
+
+def test_the_rhythm_is_a_setting_like_the_capacity(client: TestClient) -> None:
+    made = client.put(A, json={"rhythm": OLDER, "capacity": 7})
+    assert (made.status_code, made.json()["rhythm"], made.json()["capacity"]) == (201, OLDER, 7)
+    assert client.get("/v1/banks").json()["banks"] == [client.get(A).json()]
+    tag = made.headers["etag"]
+    changed = client.put(A, json={"rhythm": USUAL | {"untouched": 0.0}}, headers={"If-Match": tag})
+    assert (changed.json()["rhythm"], changed.json()["capacity"]) == (USUAL | {"untouched": 0}, 7)
+    assert changed.headers["etag"] == client.get(A).headers["etag"] != tag
+    late = client.put(A, json={"rhythm": OLDER, "capacity": 1}, headers={"If-Match": tag})
+    assert (late.status_code, slug(late)) == (412, "precondition-failed")
+    assert client.delete(A, headers={"If-Match": tag}).status_code == 412
+    assert client.get(A).json() == changed.json() | {"revision": client.get(A).json()["revision"]}
+    assert client.put(A, json={"capacity": None}).json()["rhythm"]["untouched"] == 0
+    assert client.delete(A, headers={"If-Match": client.get(A).headers["etag"]}).status_code == 204
+
+
+@pytest.mark.parametrize(
+    "rhythm",
+    [
+        None,
+        "4/8",
+        {},
+        {"every": 4},
+        OLDER | {"every": 0},
+        OLDER | {"untouched": -1},
+        OLDER | {"summary_every": 10_001},
+        OLDER | {"every": 2.5},
+        OLDER | {"every": True},
+        OLDER | {"more": 1},
+    ],
+)
+def test_a_rhythm_that_is_none_changes_nothing(client: TestClient, rhythm: object) -> None:
+    before = client.put(A, json={"capacity": 7}).json()
+    answer = client.put(A, json={"capacity": 1, "rhythm": rhythm})
+    assert (answer.status_code, slug(answer)) == (422, "invalid-request")
+    assert answer.json()["errors"][0]["field"].startswith("rhythm")
+    assert client.get(A).json() == before
 
 
 def test_a_first_memory_makes_the_bank(client: TestClient) -> None:

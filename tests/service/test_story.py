@@ -109,7 +109,19 @@ def test_the_summary(client: TestClient) -> None:
     own = client.put("/v1/banks/a/summary", json={"text": "Mara is my sister."})
     assert own.status_code == 200
     assert (own.json()["version"], own.json()["author"]) == (2, "player")
-    assert client.get("/v1/banks/a/summary").json()["current"] == 2
+    assert client.put("/v1/banks/a/summary", json={"text": "Mara is my sister."}).json() == own.json()
+    answer = client.get("/v1/banks/a/summary").json()
+    assert (answer["current"], [one["version"] for one in answer["versions"]]) == (2, [2, 1])
+    current = client.get("/v1/banks/a/summary", params={"versions": "current"})
+    assert current.json() == {"current": 2, "versions": [own.json()]}
+    assert client.get("/v1/banks/a/summary", params={"versions": "newest"}).status_code == 422
+
+
+def test_what_is_due_in_another_rhythm_is_written(client: TestClient) -> None:
+    assert client.put(ACTIONS, json={"actions": log(8)}).json()["pending"] == 0
+    changed = client.put("/v1/banks/a", json={"rhythm": {"every": 4, "untouched": 4, "summary_every": 8}})
+    assert changed.status_code == 200
+    assert until(lambda: written(client))[0]["actions"] == ["a1", "a2", "a3", "a4"]
 
 
 def test_a_branch(client: TestClient) -> None:
@@ -120,7 +132,7 @@ def test_a_branch(client: TestClient) -> None:
     assert answer.json()["name"] == "b"
     assert len(written(client, "b")) == 2
     again = client.post("/v1/banks/a/branches", json={"name": "b"})
-    assert (again.status_code, again.json()["type"].rpartition(":")[2]) == (409, "conflict")
+    assert (again.status_code, again.json()["type"].rpartition(":")[2]) == (409, "bank-exists")
     assert client.post("/v1/banks/nobody/branches", json={"name": "c"}).status_code == 404
     assert client.post("/v1/banks/a/branches", json={"name": "c", "upto": "zzz"}).status_code == 404
     assert client.post("/v1/banks/a/branches", json={"name": "x/y"}).status_code == 422

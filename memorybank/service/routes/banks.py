@@ -83,7 +83,7 @@ async def get_bank(call: Reading, bank: BankName) -> Response:
     ),
 )
 async def put_bank(call: Writing, bank: BankName, body: Json[BankSettings]) -> Response:
-    """A smaller capacity forgets the least used memories at once; they stay restorable."""
+    """A smaller capacity forgets the least used memories at once; they stay restorable. What is missing stays."""
 
     def work() -> Response:
         info, made = _put(call, bank, body.read())
@@ -105,7 +105,9 @@ def _put(call: Call, name: str, settings: BankSettings) -> tuple[BankInfo, bool]
             call.service.bank_counts.check(call.caller.namespace)
         try:
             with phase("store"):
-                return bank.set_capacity(settings.capacity, if_match=info.version or None, only_new=is_new), is_new
+                changed = bank.set_settings(settings.given(), if_match=info.version or None, only_new=is_new)
+            call.service.story_work.wake()  # in another rhythm, more may be due
+            return changed, is_new
         except PreconditionError:
             if call.conditions.any:
                 raise

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from memorybank.errors import PreconditionError
@@ -24,6 +26,8 @@ from memorybank.service.story_schemas import (
 )
 
 __all__ = ["router"]
+
+Versions = Annotated[Literal["all", "current"], Query(description="which of them to give", examples=["all"])]
 
 router = APIRouter(route_class=ServiceRoute, tags=["story"])
 
@@ -57,20 +61,22 @@ async def list_pending(call: Reading, bank: BankName) -> Response:
 
 
 @router.get("/v1/banks/{bank}/summary", **described("The Story Summary and its versions", SummaryList))
-async def get_summary(call: Reading, bank: BankName) -> Response:
+async def get_summary(call: Reading, bank: BankName, versions: Versions = "all") -> Response:
     """A version holds as long as the log that it was written from; one of the player's own always does."""
 
     def work() -> Response:
         current = call.bank(bank).summary()
-        versions = [summary_json(one) for one in call.bank(bank).summaries()]
-        return json_response({"current": None if current is None else current.version, "versions": versions})
+        only = [] if current is None else [current]
+        shown = call.bank(bank).summaries() if versions == "all" else only
+        answer = {"current": None if current is None else current.version, "versions": list(map(summary_json, shown))}
+        return json_response(answer)
 
     return await call.run(work)
 
 
 @router.put("/v1/banks/{bank}/summary", **described("Write the Story Summary by hand", Summary, body=True))
 async def put_summary(call: Writing, bank: BankName, body: Json[SummaryText]) -> Response:
-    """Earlier versions stay; to restore one, send its text."""
+    """Earlier versions stay; to restore one, send its text. The newest version again, of the same log, is still one."""
 
     def work() -> Response:
         text = body.read().text
@@ -87,7 +93,7 @@ async def put_summary(call: Writing, bank: BankName, body: Json[SummaryText]) ->
     **described(
         "Copy a bank up to an action",
         Bank,
-        problems=["action-not-found", "bank-not-found", "conflict"],
+        problems=["action-not-found", "bank-not-found", "bank-exists", "conflict"],
         status=201,
         etag=True,
         body=True,
@@ -103,7 +109,7 @@ async def branch(call: Writing, bank: BankName, body: Json[Branch]) -> Response:
             with phase("store"):
                 call.bank(bank).branch(call.stored_name(given.name), upto=given.upto)
         except PreconditionError:
-            raise Problem("conflict", f"there is a bank {given.name!r} already: nothing was changed") from None
+            raise Problem("bank-exists", f"there is a bank {given.name!r} already: nothing was changed") from None
         info = call.bank(given.name).info()
         return json_response(bank_json(info, given.name), 201, etag(info.version))
 
