@@ -12,8 +12,9 @@ A program moves from one to the other by changing the constructor; `assemble(adv
 
 What differs from `memorybank.MemoryBank`:
 
-* `reembed`, `check` and what follows the log (`put_actions`, `write_due`, `summary`, `branch`, …) are for who has the
-  database, and not here.
+* `reembed` and `check` are for who has the database, and not here; neither are `write_due` and `set_rhythm`: the
+  service writes what is due by itself.
+* `put_actions` goes in one request. Of a log that is too long for that, send the new end (`after`).
 * More than 1,000 memories at once, or 4 MiB of them, go in several requests. Each is all or none, the whole is not;
   `progress` is called after each. What needs no bank to be checked is checked for all before the first is sent.
 * `delete` takes `if_match` with one id only.
@@ -25,12 +26,12 @@ What differs from `memorybank.MemoryBank`:
 * Beside the bank's own errors there are those of `memorybank.client.errors`.
 
 Requests are repeated, with growing pauses, when the service is busy, out of reach or does not answer: those that do no
-harm twice. `mark_used`, conditional changes and the deletion of several memories are repeated only if nothing can have
-been done: no connection was made, or the service refused before it began.
+harm twice. `mark_used`, `edit_summary`, `branch`, conditional changes and the deletion of several memories are repeated
+only if nothing can have been done: no connection was made, or the service refused before it began.
 
-Reading order: `remote.py` and `remote_async.py` (the faces), `protocol.py` (a call as requests), `bodies.py` (values as
-JSON) and `answers.py` (JSON as values), `exchange.py` (when to try again), `refusals.py` (answers as exceptions),
-`transport.py` (httpx), `wire.py`.
+Reading order: `remote.py`, `remote_async.py` (the faces), `protocol.py`, `protocol_story.py` (a call as requests),
+`bodies.py`, `answers.py` (values as JSON, and JSON as values), `exchange.py` (when to try again), `refusals.py`
+(answers as exceptions), `transport.py` (httpx), `wire.py`.
 """
 
 from __future__ import annotations

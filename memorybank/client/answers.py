@@ -6,11 +6,23 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar
 
-from memorybank.bank.info import BankInfo, Page
+from memorybank.bank.info import BankInfo, LogChange, Page, Pending, Summary
 from memorybank.client.wire import Answer
 from memorybank.memory import Memory, Recalled
 
-__all__ = ["info", "memories", "memory", "page", "read", "results", "used"]
+__all__ = [
+    "info",
+    "log_change",
+    "memories",
+    "memory",
+    "page",
+    "pending",
+    "read",
+    "results",
+    "summaries",
+    "summary",
+    "used",
+]
 
 T = TypeVar("T")
 
@@ -84,6 +96,47 @@ def info(value: Any) -> BankInfo:
         created=None if value["created"] is None else datetime.fromisoformat(value["created"]),
         version=_text(value["version"]),
     )
+
+
+def log_change(value: Any) -> LogChange:
+    """Return what became of a bank when its log changed."""
+    return LogChange(
+        length=int(value["length"]),
+        same=int(value["same"]),
+        stale=tuple(map(_text, value["stale"])),
+        valid=tuple(map(_text, value["valid"])),
+        pending=int(value["pending"]),
+    )
+
+
+def pending(value: Any) -> list[Pending]:
+    """Return the memories that are due."""
+    return [
+        Pending(
+            actions=tuple(map(_text, one["actions"])),
+            attempts=int(one["attempts"]),
+            error=_text(one["error"]),
+            retry_at=None if one["retry_at"] is None else datetime.fromisoformat(one["retry_at"]),
+        )
+        for one in value["pending"]
+    ]
+
+
+def summary(value: Any) -> Summary:
+    """Return a version of the Story Summary."""
+    return Summary(
+        version=int(value["version"]),
+        text=_text(value["text"]),
+        author=_text(value["author"]),
+        through=int(value["through"]),
+        created=datetime.fromisoformat(value["created"]),
+    )
+
+
+def summaries(value: Any) -> tuple[Summary | None, list[Summary]]:
+    """Return the version that holds now, and all of them."""
+    versions = [summary(one) for one in value["versions"]]
+    return next((one for one in versions if one.version == value["current"]), None), versions
 
 
 def used(value: Any) -> int:

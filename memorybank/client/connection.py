@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 
 from memorybank.client.errors import UnavailableError
 from memorybank.client.exchange import Patience
-from memorybank.client.protocol import Protocol
+from memorybank.client.protocol_story import StoryProtocol
 from memorybank.client.transport import checked_key, checked_url
 from memorybank.errors import InvalidInputError
 from memorybank.forking import renew_after_fork
@@ -62,7 +62,7 @@ class Connection(ABC):
         self.name = bank
         self._key = checked_key(key)
         self._closed = False
-        self._calls = Protocol(f"the service at {self.url}", bank, patience)
+        self._calls = StoryProtocol(f"the service at {self.url}", bank, patience)
         self.renew()
         renew_after_fork(self)
 

@@ -1,4 +1,4 @@
-"""Each call of a bank as the requests that it takes (the table in docs/http.md): pure, for both clients.
+"""Each call of a bank as the requests that it takes (docs/http.md shows them): pure, for both clients.
 
 What is given is checked here with the checks that the bank itself has, so a call at fault goes nowhere.
 """
@@ -43,13 +43,17 @@ class Protocol:
         service: what messages call the service.
         bank: the bank's name.
         patience: how often a request is repeated.
+
+    Attributes:
+        bank: the bank's name.
+        place: its address behind the service's URL.
     """
 
     def __init__(self, service: str, bank: str, patience: Patience) -> None:
         self.bank = checked_name(bank)
         self._service = service
         self._patience = patience
-        self._place = f"/v1/banks/{segment(bank)}"
+        self.place = f"/v1/banks/{segment(bank)}"
 
     def add(self, item: Mapping[str, Any]) -> Steps[Memory]:
         """See `MemoryBank.add`."""
@@ -98,7 +102,7 @@ class Protocol:
         for batch in batches(checked):
             # Of several, some of which were not there, a repetition could not tell whether the others went.
             lone = len(batch) == 1
-            target = f"{self._place}/memories/delete"
+            target = f"{self.place}/memories/delete"
             request = Request("POST", target, {"ids": batch}, repeatable=lone, gone_is_done=lone)
             yield from self._about(batch, request)
 
@@ -106,8 +110,8 @@ class Protocol:
         """See `MemoryBank.mark_used`."""
         number = 0
         for batch in batches(inputs.checked_ids(ids)):
-            request = Request("POST", f"{self._place}/memories/used", {"ids": batch}, repeatable=False)
-            answer = yield from self._or_none(request)
+            request = Request("POST", f"{self.place}/memories/used", {"ids": batch}, repeatable=False)
+            answer = yield from self.or_none(request)
             number += 0 if answer is None else answers.read(answer, answers.used)
         return number
 
@@ -119,8 +123,8 @@ class Protocol:
         checked = None if capacity is None else inputs.checked_limit(capacity, what="capacity", most=2**53)
         conditions = {} if versions is None else if_match_header(versions)
         conditions |= {"If-None-Match": "*"} if only_new else {}
-        request = Request("PUT", self._place, {"capacity": checked}, conditions, repeatable=not conditions)
-        return answers.read((yield from self._exchange(request)), answers.info)
+        request = Request("PUT", self.place, {"capacity": checked}, conditions, repeatable=not conditions)
+        return answers.read((yield from self.exchange(request)), answers.info)
 
     def get(self, id_: str) -> Steps[Memory]:
         """See `MemoryBank.get`."""
@@ -145,7 +149,7 @@ class Protocol:
         found: Memories = []
         while True:
             query["limit"] = str(min(left, MAX_BATCH))
-            answer = yield from self._or_none(Request("GET", f"{self._place}/memories?{urlencode(query)}"))
+            answer = yield from self.or_none(Request("GET", f"{self.place}/memories?{urlencode(query)}"))
             if answer is None:
                 return Page((), None)
             page = answers.read(answer, answers.page)
@@ -165,7 +169,7 @@ class Protocol:
 
     def info(self) -> Steps[BankInfo]:
         """See `MemoryBank.info`."""
-        answer = yield from self._or_none(Request("GET", self._place))
+        answer = yield from self.or_none(Request("GET", self.place))
         return (
             BankInfo(self.bank, None, None, {}, None, 0, None) if answer is None else answers.read(answer, answers.info)
         )
@@ -183,19 +187,19 @@ class Protocol:
             question["max_tokens"] = budget
         elif budget is not None:
             question["limit"] = LAST_POOL
-        request = Request("POST", f"{self._place}/search", question)
-        found = answers.read((yield from self._exchange(request)), answers.results)
+        request = Request("POST", f"{self.place}/search", question)
+        found = answers.read((yield from self.exchange(request)), answers.results)
         if budget is None or count_tokens is None:
             return found
         costs = Costs(count_tokens).of(found)
         return [found[place] for place in fill(costs, budget, limit or LAST_POOL)]
 
     def _add(self, items: Sequence[Mapping[str, Any]]) -> Steps[Memories]:
-        request = Request("POST", f"{self._place}/memories", {"memories": items})
-        return answers.read((yield from self._exchange(request)), answers.memories)
+        request = Request("POST", f"{self.place}/memories", {"memories": items})
+        return answers.read((yield from self.exchange(request)), answers.memories)
 
     def _edit(self, edits: Sequence[Mapping[str, Any]]) -> Steps[Memories]:
-        request = Request("PATCH", f"{self._place}/memories", {"memories": edits})
+        request = Request("PATCH", f"{self.place}/memories", {"memories": edits})
         answer = yield from self._about([edit["id"] for edit in edits], request)
         return answers.read(answer, answers.memories)
 
@@ -222,19 +226,20 @@ class Protocol:
     def _about(self, ids: Sequence[str], request: Request) -> Steps[Answer]:
         """Ask about memories that must be there: where the bank is not, they are not."""
         try:
-            return (yield from self._exchange(request))
+            return (yield from self.exchange(request))
         except BankNotFoundError as error:
             raise not_found(self.bank, ids) from error.__cause__
 
-    def _or_none(self, request: Request) -> Steps[Answer | None]:
+    def or_none(self, request: Request) -> Steps[Answer | None]:
         """Ask about a bank that need not be there."""
         try:
-            return (yield from self._exchange(request))
+            return (yield from self.exchange(request))
         except BankNotFoundError:
             return None
 
-    def _exchange(self, request: Request) -> Steps[Answer]:
+    def exchange(self, request: Request) -> Steps[Answer]:
+        """Ask, and ask again where that is worth it."""
         return (yield from exchange(request, self._service, self._patience))
 
     def _memory(self, id_: str) -> str:
-        return f"{self._place}/memories/{segment(id_)}"
+        return f"{self.place}/memories/{segment(id_)}"

@@ -44,9 +44,9 @@ WRONG_PLACE = frozenset({"not-found", "method-not-allowed", "unsupported-media-t
 _OF_THE_BANK: dict[str, Callable[[str], MemoryBankError]] = {
     "invalid-request": InvalidInputError,
     "body-too-large": InvalidInputError,
+    "action-not-found": ActionNotFoundError,
     "bank-not-found": BankNotFoundError,
     "memory-not-found": MemoryNotFoundError,
-    "action-not-found": ActionNotFoundError,
     "precondition-failed": PreconditionError,
     "model-mismatch": ModelMismatchError,
     "model-unavailable": ModelError,

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
 
-from memorybank.bank.info import BankInfo, Page
+from memorybank.bank.info import BankInfo, LogChange, Page, Summary
 from memorybank.bank.reads import Memories
+from memorybank.bank.story import Due, Summaries
 from memorybank.client.connection import Connection
 from memorybank.client.exchange import Send, Steps, Wait
 from memorybank.client.transport import AsyncTransport
@@ -158,6 +159,38 @@ class AsyncRemoteBank(Connection):
         how = {"limit": limit, "min_similarity": min_similarity, "ranking": ranking}
         how |= {"pinned_first": pinned_first, "explain": explain, "retellings": retellings}
         return await self._run(self._calls.search(query, max_tokens=max_tokens, count_tokens=count_tokens, **how))
+
+    async def put_actions(self, actions: Iterable[Any], *, after: str | None = None) -> LogChange:
+        """Tell the bank what the log is now; the service then writes what is due."""
+        return await self._run(self._calls.put_actions(actions, after))
+
+    async def pending(self) -> Due:
+        """Return the memories that are due and not written yet, in the order of the story."""
+        return await self._run(self._calls.pending())
+
+    async def pending_count(self) -> int:
+        """Return how many memories are due and not written yet."""
+        return await self._run(self._calls.pending_count())
+
+    async def summary(self) -> Summary | None:
+        """Return the Story Summary that holds now."""
+        return await self._run(self._calls.summary())
+
+    async def summaries(self) -> Summaries:
+        """Return all versions of the Story Summary, the newest first."""
+        return await self._run(self._calls.summaries())
+
+    async def edit_summary(self, text: str) -> Summary:
+        """Store a version of the player's own."""
+        return await self._run(self._calls.edit_summary(text))
+
+    async def restore_summary(self, version: int) -> Summary:
+        """Store an earlier version's text as the newest version, as the player's own."""
+        return await self._run(self._calls.restore_summary(version))
+
+    async def branch(self, name: str, *, upto: str | None = None) -> None:
+        """Copy this bank, as it was when the log ended with an action, to a new one."""
+        await self._run(self._calls.branch(name, upto))
 
     async def _run(self, steps: Steps[T]) -> T:
         self._check_open()

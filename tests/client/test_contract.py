@@ -14,7 +14,7 @@ from assembler import Action, Adventure, Settings, assemble
 from memorybank import InvalidInputError, Memory, MemoryBank, MemoryNotFoundError, ModelMismatchError, NewMemory
 from memorybank.client import ForbiddenError, RateLimitedError, RemoteBank, ServiceError, UnauthorizedError
 from memorybank.embedding.testing import HashingEmbedder
-from memorybank.errors import PreconditionError
+from memorybank.errors import ActionNotFoundError, BankNotFoundError, PreconditionError
 from tests.support.awaited import AwaitedBank
 from tests.support.live_service import LiveService, live_service
 
@@ -24,7 +24,7 @@ Banks = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
-    with live_service(tmp_path_factory.mktemp("service") / "memories.sqlite", rate=0) as running:
+    with live_service(tmp_path_factory.mktemp("service") / "memories.sqlite", rate=0, writer="none") as running:
         yield running
 
 
@@ -202,6 +202,60 @@ def test_a_new_bank_with_a_capacity(bank: Any) -> None:
     assert bank.set_capacity(2, only_new=True).capacity == 2
     bank.add_many(["one", "two", "three"])
     assert bank.info().counts == {"active": 2, "forgotten": 1}
+
+
+LOG = [{"id": f"a{n}", "kind": "output", "text": f"Day {n}: the party walks on."} for n in range(1, 25)]
+
+
+def test_the_log_is_followed(bank: Any) -> None:
+    assert (bank.pending(), bank.pending_count(), bank.summary(), bank.summaries()) == ([], 0, None, [])
+    change = bank.put_actions(LOG)
+    assert (change.length, change.same, change.stale, change.valid, change.pending) == (24, 0, (), (), 3)
+    first = bank.pending()[0]
+    assert first.actions == tuple(f"a{n}" for n in range(1, 7))
+    assert (first.attempts, first.error, first.retry_at) == (0, "", None)
+    assert bank.pending_count() == 3
+    assert bank.put_actions(LOG).same == 24
+    change = bank.put_actions([Action("b1", "do", "turn back"), Action("c", "continue")], after="a12")
+    assert (change.length, change.same) == (14, 12)
+    with pytest.raises(ActionNotFoundError, match="gone"):
+        bank.put_actions(LOG, after="gone")
+    for wrong in ([{"id": "a1", "kind": "odd"}], [LOG[0], LOG[0]], "x", [{"id": "", "kind": "do"}]):
+        with pytest.raises(InvalidInputError):
+            bank.put_actions(wrong)
+    assert bank.pending_count() == 1
+
+
+def test_summaries(bank: Any) -> None:
+    bank.put_actions(LOG)
+    assert bank.edit_summary("Mara looks for the key.").version == 1
+    assert bank.edit_summary("").text == ""
+    restored = bank.restore_summary(1)
+    assert (restored.version, restored.text, restored.author, restored.through) == (
+        3, "Mara looks for the key.", "player", bank.summary().through,
+    )  # fmt: skip
+    assert bank.summary() == restored
+    assert [one.version for one in bank.summaries()] == [3, 2, 1]
+    for wrong in (lambda: bank.restore_summary(9), lambda: bank.edit_summary("x" * 100_001)):
+        with pytest.raises(InvalidInputError):
+            wrong()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_branches(banks: Banks, kind: str) -> None:
+    bank, other = banks(kind, f"{kind} trunk"), banks(kind, f"{kind} branch")
+    with pytest.raises(BankNotFoundError):
+        bank.branch(other.name)
+    bank.put_actions(LOG)
+    bank.add("early", actions=["a2"])
+    bank.add("late", actions=["a20"])
+    assert bank.branch(other.name, upto="a12") is None
+    assert [memory.text for memory in other.list()] == ["early"]
+    assert bank.count() == 2
+    with pytest.raises(PreconditionError, match="already"):
+        bank.branch(other.name)
+    with pytest.raises(ActionNotFoundError):
+        bank.branch(f"{other.name} 2"[-100:], upto="gone")
 
 
 def test_a_call_at_fault_changes_nothing(bank: Any) -> None:

@@ -20,6 +20,7 @@ from memorybank.client import (
     UnavailableError,
 )
 from memorybank.errors import (
+    ActionNotFoundError,
     BankNotFoundError,
     DeadlineError,
     ModelMismatchError,
@@ -51,6 +52,7 @@ KEY = "mb_id_secret"
         (403, "forbidden", ForbiddenError),
         (404, "memory-not-found", MemoryNotFoundError),
         (404, "bank-not-found", BankNotFoundError),
+        (404, "action-not-found", ActionNotFoundError),
         (412, "precondition-failed", PreconditionError),
         (409, "model-mismatch", ModelMismatchError),
         (409, "conflict", ServiceError),
@@ -191,6 +193,8 @@ def test_what_may_not_be_done_twice_is_repeated_only_if_it_was_not_done(
         lambda: bank.edit("m1", pinned=True, if_match="0" * 16),
         lambda: bank.set_capacity(3, if_match="0" * 16),
         lambda: bank.set_capacity(3, only_new=True),
+        lambda: bank.edit_summary("x"),
+        lambda: bank.branch("x"),
     ]
     for call in calls:
         service.asked.clear()
