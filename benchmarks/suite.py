@@ -23,6 +23,7 @@ SUMMARIES = {
     "service": "searches over HTTP, for one client and for many, over 1,000 banks",
     "soak": "a service under mixed load for half an hour, and its memory",
     "kills": "writing processes killed at random, and what is lost by it",
+    "writers": "extractive memories against those that people wrote, and at being found again",
     "startup": "fresh processes from start to exit, and their memory",
 }
 """The names, each that of a module here with `FULL`, `QUICK` and `measure`; one line on each."""

@@ -32,7 +32,11 @@ _TAG = regex.compile(r"\s*+[\p{Pd}]\s*+\p{Ll}")
 _QUOTE = regex.compile(r"""(?<![\p{L}\p{N}])["“„«»‹›]|[「『]""")
 _CLOSING = {"“": "”", "„": "“”", "«": "»", "»": "«", "‹": "›", "›": "‹", "「": "」", "『": "』"}
 _PART_END = regex.compile(
-    r"(?P<sentence>[.!?…؟۔।॥።։]++[\p{Pe}\p{Pf}]*+(?=\s)|[。！？｡．])|[,;:—–،؛፣](?=\s)|[，、；：](?!\p{M})|\s(?!\p{M})"
+    r"""
+    (?P<sentence> (?<! [.!?…؟۔।॥።։] ) [.!?…؟۔।॥።։]++ [\p{Pe}\p{Pf}]*+ (?= \s ) | [。！？｡．] )
+    | [,;:—–،؛፣] (?= \s ) | [，、；：] (?! \p{M} ) | \s (?! \p{M} )
+    """,
+    regex.VERBOSE,
 )
 _GRAPHEME = regex.compile(r"\X")
 
@@ -90,7 +94,7 @@ def _split(paragraph: str) -> Iterator[str]:
         begin = match.end()
     found.append(paragraph[begin:].strip())
     found = [sentence for sentence in found if sentence]
-    if len(found) > 1 and _is_quotation(found[-1]) and len(found[-2]) + len(found[-1]) < LONGEST:
+    if len(found) > 1 and len(found[-2]) + len(found[-1]) < LONGEST and _is_quotation(found[-1]):
         found[-2:] = [f"{found[-2]} {found[-1]}"]
     return iter(found)
 
@@ -113,10 +117,11 @@ def _parts(sentence: str, longest: int) -> Iterator[str]:
     begin = 0
     while len(sentence) - begin > longest:
         end = _part_end(sentence, begin, longest)
-        yield sentence[begin:end].strip()
+        if part := sentence[begin:end].strip():
+            yield part
         begin = end
-    if begin < len(sentence):
-        yield sentence[begin:].strip()
+    if part := sentence[begin:].strip():
+        yield part
 
 
 def _part_end(sentence: str, begin: int, longest: int) -> int:

@@ -81,7 +81,7 @@ def _features(text: str) -> Iterator[str]:
             yield f"g{padded[start : start + 3]}"
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=4_096)
 def _slot(feature: str, dimensions: int) -> tuple[int, int]:
     number = int.from_bytes(hashlib.blake2b(feature.encode(), digest_size=8).digest(), "little")
     return (number >> 1) % dimensions, 1 if number & 1 else -1

@@ -28,11 +28,11 @@ from memorybank.service.routes import banks, memories, operations, search, story
 from memorybank.service.story_work import StoryWork
 from memorybank.service.tracing import open_tracing
 from memorybank.service.workers import WorkerPool
+from memorybank.service.writers import writer_of
 
 if TYPE_CHECKING:
     from memorybank.host import BankHost
     from memorybank.service.settings import ServiceSettings
-    from memorybank.writing.port import MemoryWriter
 
 __all__ = ["create_app"]
 
@@ -82,7 +82,7 @@ def create_app(
         metrics=Metrics(host, pool, embedder),
         readiness=Readiness(host, pool, embedder),
         bank_counts=BankCounts(host, settings.max_banks),
-        story_work=StoryWork(host, _writer_of(host, settings)),
+        story_work=StoryWork(host, writer_of(host, settings)),
         tracing=open_tracing(settings.otlp_endpoint, title) if settings.otlp_endpoint else None,
         body_limits=body_limits or {},
     )
@@ -105,19 +105,6 @@ def create_app(
     app.add_middleware(Observer, service=service)  # the last one added is the outermost
     app.openapi = cache(lambda: describe(app))  # type: ignore[method-assign]
     return app
-
-
-def _writer_of(host: BankHost, settings: ServiceSettings) -> Callable[[], MemoryWriter] | None:
-    if settings.writer == "none":
-        return None
-
-    def make() -> MemoryWriter:
-        from memorybank.embedding import default_embedder
-        from memorybank.writing.extractive import ExtractiveWriter
-
-        return ExtractiveWriter(host.embedder or default_embedder())
-
-    return make
 
 
 def _lifespan(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import NamedTuple
 
-__all__ = ["FLAGS", "SERVICE_FLAGS", "SETTINGS", "Flag", "add_flags", "given_settings"]
+__all__ = ["FLAGS", "FROM_ENVIRONMENT", "SERVICE_FLAGS", "SETTINGS", "Flag", "add_flags", "given_settings"]
 
 
 class Flag(NamedTuple):
@@ -40,13 +40,17 @@ FLAGS: dict[str, Flag] = {
     "metrics_public": Flag("BOOL", "whether anybody may read /metrics (false)"),
     "trusted_proxies": Flag("LIST", "addresses whose X-Forwarded-For is believed, with commas (none)"),
     "otlp_endpoint": Flag("URL", "where traces go, as http://localhost:4318/v1/traces (nowhere)"),
-    "writer": Flag(
-        "NAME", "writes the memories that are due: extractive, or none to leave them to others (extractive)"
-    ),
+    "writer": Flag("NAME", "writes memories that are due: extractive, chat, or none for others to do it (extractive)"),
+    "chat_url": Flag("URL", "chat server of the writer chat, as http://localhost:11434/v1 (none)"),
+    "chat_model": Flag("NAME", "its model; the key is read from MEMORYBANK_CHAT_KEY (none)"),
+    "chat_prompts": Flag("DIR", "a folder with prompts of your own (none)"),
     "log_level": Flag("LEVEL", "debug, info, warning or error (info)"),
     "tokenizers": Flag("JSON", 'further tokenizers for /v1/context, as {"name": "path of a tokenizer.json"} (none)'),
 }
 
+
+FROM_ENVIRONMENT = ("chat_key",)
+"""Those that are no flags: a command line can be read by other users of the machine."""
 
 OF_CONTEXT = ("context_body_bytes", "tokenizers")
 """Those that mean something to `assembler serve` alone."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from memorybank.embedding import DEFAULT_MODEL
@@ -44,8 +44,12 @@ class ServiceSettings(BaseSettings):
         metrics_public: whether anybody may read `/metrics`; else this machine and holders of a key.
         trusted_proxies: addresses whose `X-Forwarded-For` is believed; one text with commas in the environment.
         otlp_endpoint: where traces go; needs the extra `otel`.
-        writer: what writes the memories and summaries that are due: `extractive` needs no network, `none` leaves them
-            to other processes.
+        writer: what writes the memories and summaries that are due: `extractive` needs no network, `chat` asks a chat
+            server, `none` leaves them to other processes.
+        chat_url: an OpenAI-compatible server, such as http://localhost:11434/v1.
+        chat_model: the model's name there.
+        chat_key: its key; only from the environment, because a command line can be read by others.
+        chat_prompts: a folder with prompts of one's own.
         log_level: the least level that is logged; requests are at `info`.
         tokenizers: tokenizers of `/v1/context` beside the built-in ones: name to path.
     """
@@ -74,7 +78,11 @@ class ServiceSettings(BaseSettings):
     metrics_public: bool = False
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     otlp_endpoint: str | None = None
-    writer: Literal["extractive", "none"] = "extractive"
+    writer: Literal["extractive", "chat", "none"] = "extractive"
+    chat_url: str | None = None
+    chat_model: str | None = None
+    chat_key: SecretStr | None = None
+    chat_prompts: str | None = None
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     tokenizers: Annotated[dict[str, str], NoDecode] = {}
 

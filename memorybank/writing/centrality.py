@@ -31,7 +31,8 @@ def centrality(vectors: NDArray[np.float32], weights: Sequence[float]) -> NDArra
     exact = vectors.astype(np.float64)
     centroid = np.asarray(weights, dtype=np.float64) @ exact
     length = float(np.linalg.norm(centroid))
-    return np.round(exact @ (centroid / length if length > 0 else centroid), DIGITS)
+    cosines: NDArray[np.float64] = exact @ (centroid / length if length > 0 else centroid)
+    return np.round(cosines, DIGITS)
 
 
 def nearness(vectors: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -39,7 +40,8 @@ def nearness(vectors: NDArray[np.float32], others: NDArray[np.float32]) -> NDArr
     if not len(others):
         return np.zeros(len(vectors))
     cosines = vectors.astype(np.float64) @ others.astype(np.float64).T
-    return np.round(np.maximum(cosines.max(axis=1), 0.0), DIGITS)
+    nearest: NDArray[np.float64] = np.maximum(cosines.max(axis=1), 0.0)
+    return np.round(nearest, DIGITS)
 
 
 def chosen(

@@ -4,7 +4,7 @@
 
     MemoryBankError
     └── WriterError                    the writer gave no text; the span stays pending and nothing is lost
-        ├── WriterUnavailableError     it could not be asked: no connection, too slow, overloaded, refused, not installed
+        ├── WriterUnavailableError     it could not be asked: no connection, too slow, overloaded, not installed
         └── RejectedTextError          it answered, and the answer is no memory
 
 No message contains a text of the story, of the writer, or a key, so each may be logged and shown (SPEC.md section 9).

@@ -1,4 +1,4 @@
-"""The default writer: a span's most telling sentences, offline, the same every time, no invented word (SPEC.md section 9).
+"""The default writer: a span's most telling sentences, offline, always the same, no invented word (SPEC.md section 9).
 
 A sentence tells much if it is central to its span (`centrality.py`), names someone, and says what neither the sentences
 chosen before it nor the latest memories say (MMR, Carbonell & Goldstein 1998). One that begins with a pronoun, or is
@@ -50,6 +50,8 @@ NEWS, LATEST = 0.1, 4
 """What being like one of the latest memories costs, and how many of these are looked at."""
 RECENCY = 0.3
 """What the newest sentence of a summary has ahead of the oldest."""
+SLACK = 16
+"""Tokens by which a short text can differ from the sum of its parts."""
 
 
 class ExtractiveWriter:
@@ -58,9 +60,9 @@ class ExtractiveWriter:
     >>> from memorybank.embedding.testing import HashingEmbedder
     >>> from memorybank.writing.port import SpanAction
     >>> writer = ExtractiveWriter(HashingEmbedder(), max_tokens=12)
-    >>> span = (SpanAction("do", "take the key"), SpanAction("output", "It is cold. Mara hid it under the chapel floor."))
-    >>> print(writer.write_memory(SpanText(span)))
-    Mara hid it under the chapel floor.
+    >>> told = SpanAction("output", "Mara hid the silver key under the chapel floor. Rain. The rain goes on.")
+    >>> print(writer.write_memory(SpanText((SpanAction("do", "follow Mara"), told))))
+    Mara hid the silver key under the chapel floor.
 
     Args:
         embedder: the bank's.
@@ -101,7 +103,7 @@ class ExtractiveWriter:
         """Return the previous summary with the new passages behind it, shortened to its limit.
 
         While all fits, all stays, word for word. Then the sentences go that say least of the whole, the older the
-        sooner. A passage that the summary has already is not told twice.
+        sooner, and last of all the best one of each new passage. What the summary tells already is not told twice.
 
         Raises:
             InvalidInputError: `limit_tokens` is out of range.
@@ -115,7 +117,7 @@ class ExtractiveWriter:
             return whole
         units = _distinct(units_of_texts(texts, self._tokenizer, limit))
         vectors = self._vectors([unit.text for unit in units])
-        return joined(self._shortened(units, vectors, limit))
+        return self._shortened(units, vectors, limit)
 
     def _units_of(self, span: SpanText) -> list[Unit]:
         return _distinct(units_of(span.actions, self._tokenizer, self.max_tokens))
@@ -139,18 +141,23 @@ class ExtractiveWriter:
         places = take(groups=partial(_groups, units)) or take(groups=lambda place: [[place]])
         return [units[place] for place in places]
 
-    def _shortened(self, units: list[Unit], vectors: NDArray[np.float32], limit: int) -> list[Unit]:
+    def _shortened(self, units: list[Unit], vectors: NDArray[np.float32], limit: int) -> str:
         from memorybank.writing.centrality import centrality
 
         tokens = [self._tokenizer.count(unit.text) for unit in units]
         central = centrality(vectors, [max(1, min(count, LONG_TOKENS)) for count in tokens])
         worth = [float(value) + RECENCY * place / len(units) for place, value in enumerate(central)]
-        kept = set(range(len(units)))
+        for place in _best_of_each_passage(units, worth):
+            worth[place] += 1.0
+        kept, whole = set(range(len(units))), sum(tokens)
         for place in sorted(kept, key=lambda place: (worth[place], place)):
-            if self._fit(limit, units, sorted(kept)):
-                break
+            if whole <= limit * 3 // 2 + SLACK:  # above that it need not be counted to be too long
+                text = joined([units[place] for place in sorted(kept)], keep_lines=True)
+                if self._tokenizer.count(text) <= limit:
+                    return text
             kept.remove(place)
-        return [units[place] for place in sorted(kept)]
+            whole -= tokens[place]
+        return ""
 
     def _fit(self, limit: int, units: list[Unit], places: Sequence[int]) -> bool:
         return self._fits(limit, [units[place] for place in places])
@@ -166,7 +173,8 @@ class ExtractiveWriter:
 
 def _groups(units: list[Unit], place: int) -> list[list[int]]:
     """Return what to take for a unit, dearest first: with those that it leans on, and alone only if there are none."""
-    group, groups = [place], []
+    group = [place]
+    groups: list[list[int]] = []
     while len(group) <= LEANING and _leans(units, group[0]):
         group = [group[0] - 1, *group]
         groups.insert(0, group)
@@ -177,6 +185,15 @@ def _leans(units: list[Unit], place: int) -> bool:
     unit = units[place]
     has_one_before = place > 0 and units[place - 1].place == unit.place - 1
     return has_one_before and not unit.speaker and leans_back(unit.text)
+
+
+def _best_of_each_passage(units: list[Unit], worth: list[float]) -> list[int]:
+    """Return for each passage behind the previous summary the place of its best sentence."""
+    best: dict[int, int] = {}
+    for place, unit in enumerate(units):
+        if unit.source > 0 and (unit.source not in best or worth[place] > worth[best[unit.source]]):
+            best[unit.source] = place
+    return list(best.values())
 
 
 def _distinct(units: list[Unit]) -> list[Unit]:

@@ -5,9 +5,9 @@ log as one unbroken run with these hashes, else stale; if they come back (redo) 
 covers is cut into spans by `rhythm.py`'s rule.
 
 While the log is only appended to, edited, undone, retried and branched, spans are therefore `rhythm.spans` of its
-length. Where actions were taken out of the middle or put in, the memories behind that place stay what they are, although
-they no longer stand at multiples of `every`: their sources have not changed. What lies between two of them is cut from
-its beginning; a rest of fewer than `every` actions makes a memory of its own. No action is told twice, and none is lost.
+length. Where actions were taken out of the middle or put in, the memories behind that place stay what they are: their
+sources have not changed, although they no longer stand at multiples of `every`. What lies between two of them is cut
+from its beginning; a rest of fewer than `every` actions makes a memory of its own. No action is told twice or lost.
 
 Hashes, as other programs may rely on them: an action's is the SHA-256 of its text in UTF-8, repaired and without
 surrounding whitespace (`memorybank.text.clean`), in hexadecimal. A span's is the SHA-256 of the JSON
@@ -130,9 +130,7 @@ def _first_twice(log: Sequence[Source]) -> str:
     return ""
 
 
-def _standing(
-    log: Sequence[Source], positions: dict[str, int], made: Iterable[Made]
-) -> Iterator[tuple[int, int, str]]:
+def _standing(log: Sequence[Source], positions: dict[str, int], made: Iterable[Made]) -> Iterator[tuple[int, int, str]]:
     """Iterate over (start, stop, key) of what is valid by itself."""
     for one in made:
         start = positions.get(one.sources[0].id) if one.sources else None

@@ -20,7 +20,9 @@ from memorybank.writing.port import SpanAction
 __all__ = ["MAX_UNITS", "Unit", "joined", "units_of", "units_of_texts"]
 
 MAX_UNITS = 200
-"""Sentences that are looked at; of more, so many evenly spaced ones. A hundred take a second with MiniLM on a core."""
+"""Sentences of a span that are looked at; of more, so many evenly spaced ones. A hundred take MiniLM a second."""
+MAX_SUMMARY = 1_000
+"""Sentences of a summary that are looked at: the newest."""
 MAX_READ = 100_000
 """Characters of an action that are read."""
 
@@ -54,22 +56,26 @@ class Unit:
 def units_of(actions: Sequence[SpanAction], tokenizer: Tokenizer, max_tokens: int) -> list[Unit]:
     """Return the units of a span, in story order; none has more than `max_tokens` tokens if it can be cut."""
     texts = [(action.text[:MAX_READ], action.kind in ("do", "say")) for action in actions]
-    return _units(texts, tokenizer, max_tokens)
+    return evenly(_units(texts, tokenizer, max_tokens), MAX_UNITS)
 
 
 def units_of_texts(texts: Iterable[str], tokenizer: Tokenizer, max_tokens: int) -> list[Unit]:
     """Return the units of memories or of a summary; a line behind `> ` tells what the player did."""
-    return _units([(text[:MAX_READ], False) for text in texts], tokenizer, max_tokens)
+    return _units([(text[:MAX_READ], False) for text in texts], tokenizer, max_tokens)[-MAX_SUMMARY:]
 
 
-def joined(units: Iterable[Unit]) -> str:
-    """Return units as one text: in one paragraph, but a line of its own for what the player did and where one ended."""
+def joined(units: Iterable[Unit], *, keep_lines: bool = False) -> str:
+    """Return units as one text.
+
+    In one paragraph, with lines of their own for what the player did and for speakers; with `keep_lines` in the lines
+    of their sources.
+    """
     parts: list[str] = []
     before: Unit | None = None
     for unit in units:
         goes_on = before is not None and (before.source, before.line) == (unit.source, unit.line)
         if before is not None:
-            parts.append(_between(before, unit, goes_on))
+            parts.append("\n" if keep_lines and not goes_on else _between(before, unit, goes_on))
         parts.append(unit.text if goes_on else _opened(unit))
         before = unit
     return "".join(parts)
@@ -100,7 +106,7 @@ def _units(texts: Sequence[tuple[str, bool]], tokenizer: Tokenizer, max_tokens: 
     ]
     return [
         Unit(text=sentence, source=source, line=line, place=place, by_player=by_player, speaker=speaker)
-        for place, (source, line, sentence, by_player, speaker) in evenly(list(enumerate(found)), MAX_UNITS)
+        for place, (source, line, sentence, by_player, speaker) in enumerate(found)
     ]
 
 

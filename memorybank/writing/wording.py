@@ -21,7 +21,16 @@ _GOES_ON = regex.compile(r"[\"“”«»」』]\s*+[\p{L}\p{Pd}]")
 """A quotation that has ended, and something told behind it."""
 
 _POINTING_BACK = frozenset(
-    ["he", "she", "it", "they", "him", "her", "them", "his", "hers", "its", "their", "theirs", "this", "that", "these", "those", "lui", "lei", "loro", "egli", "ella", "esso", "essa", "essi", "esse", "costui", "costei", "questo", "questa", "questi", "queste", "quello", "quella", "quelli", "quelle", "o", "onlar", "onu", "ona", "onun", "ondan", "onunla", "onları", "onlara", "onların", "bu", "şu", "bunu", "bunun", "buna", "él", "ella", "ello", "ellos", "ellas", "este", "esta", "esto", "ese", "esa", "eso", "aquel", "aquella", "il", "elle", "ils", "elles", "lui", "leur", "celui", "celle", "ceux", "celles", "cela", "ça", "er", "sie", "es", "ihr", "ihm", "ihn", "ihnen", "dieser", "diese", "dieses", "jener", "jene", "он", "она", "оно", "они", "его", "её", "ее", "их", "ему", "ей", "им", "это", "этот", "эта", "эти", "그", "그녀", "그들", "เขา", "เธอ", "มัน", "พวกเขา"]
+    """
+    he she it they him her them his hers its their theirs this that these those
+    lui lei loro egli ella esso essa essi esse costui costei questo questa questi queste quello quella quelli quelle
+    o onlar onu ona onun ondan onunla onları onlara onların bu şu bunu bunun buna
+    él ella ello ellos ellas este esta esto ese esa eso aquel aquella
+    elle ils elles leur celui celle ceux celles cela ça
+    er sie es ihr ihm ihn ihnen dieser diese dieses jener jene
+    он она оно они его её ее их ему ей им это этот эта эти
+    그 그녀 그들 เขา เธอ มัน พวกเขา
+    """.split()  # noqa: SIM905 - a table to be read
 )
 _POINTING_BACK_UNSPACED = ("他", "她", "它", "彼", "それ", "その", "เขา", "เธอ", "มัน")
 

@@ -14,13 +14,16 @@ from pydantic import ValidationError
 
 from assembler import cli as assembler_cli
 from memorybank import cli
+from memorybank.embedding.testing import HashingEmbedder
+from memorybank.errors import InvalidInputError
 from memorybank.host import BankHost
 from memorybank.service import ServiceSettings, command
-from memorybank.service.flags import FLAGS, OF_CONTEXT, SERVICE_FLAGS
+from memorybank.service.flags import FLAGS, FROM_ENVIRONMENT, OF_CONTEXT, SERVICE_FLAGS
+from memorybank.service.writers import writer_of
 
 
 def test_every_flag_is_a_setting_and_every_setting_a_flag() -> None:
-    assert set(FLAGS) == set(ServiceSettings.model_fields)
+    assert set(FLAGS) | set(FROM_ENVIRONMENT) == set(ServiceSettings.model_fields)
     assert set(SERVICE_FLAGS) | set(OF_CONTEXT) == set(FLAGS)
 
 
@@ -51,6 +54,20 @@ def test_the_environment_is_read_when_asked_and_arguments_go_before_it(monkeypat
     monkeypatch.setenv("MEMORYBANK_PORT", "70000")
     with pytest.raises(ValidationError):
         ServiceSettings()
+
+
+def test_the_chat_servers_key_comes_from_the_environment_and_is_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORYBANK_CHAT_KEY", "sk-secret")
+    found = ServiceSettings(writer="chat", chat_url="http://127.0.0.1:1/v1", chat_model="m")
+    assert "sk-secret" not in repr(found)
+    with BankHost.open(":memory:", embedder=HashingEmbedder()) as host:
+        make = writer_of(host, found)
+        assert make is not None
+        assert make().name == "chat:m" or "m" in make().name
+        for missing in ({"chat_url": "http://127.0.0.1:1/v1"}, {"chat_model": "m"}):
+            with pytest.raises(InvalidInputError, match="--chat-url and --chat-model"):
+                writer_of(host, ServiceSettings(writer="chat", **missing))
+        assert writer_of(host, ServiceSettings(writer="none")) is None
 
 
 def run(main: Any, capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
