@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -137,11 +138,13 @@ class Nursery:
             text=True,
             env=environment,
             cwd=ROOT,
+            start_new_session=True,
         )
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)  # a writer that still lives, too
         self._process.communicate()
 
     def kill(self, place: str, round_: int, *, after: int, pause: float, by: signal.Signals) -> Told:

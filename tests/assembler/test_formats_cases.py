@@ -1,6 +1,6 @@
 """Real files of players: the counts were verified by looking at the files.
 
-They are test input of the machine this was built on, not part of the project, so the tests skip where they are missing.
+They are test input beside the project and not part of it, so the tests skip where they are missing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from assembler.formats import FORMATS, Imported, export, import_file
 
 CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"
 
-pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason=f"the real files are not on this machine: no {CASES}")
+pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="the real files are not here: there is no ../shared/cases")
 
 STORY = "novelai_tamriel_the_reign_of_katariah_create_character_20210622.story"
 COUNTS = {

@@ -302,7 +302,7 @@ class TestWaiting:
         assert other.add("y").id == "m2"
 
     def test_a_statement_that_takes_too_long_is_ended(self, open_bank: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(postgresql, "_SETTINGS", "SELECT set_config('statement_timeout', '100ms', false)")
+        monkeypatch.setattr(postgresql, "_SETTINGS", "SELECT set_config('statement_timeout', '3s', false)")
         store = open_bank()._store
         with pytest.raises(StorageError, match="took longer than 120 seconds"), store._reading() as connection:
             connection.exec_driver_sql("SELECT pg_sleep(30)")

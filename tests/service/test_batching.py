@@ -200,9 +200,9 @@ def test_who_comes_when_too_many_wait_is_sent_away(gated: GatedEmbedder) -> None
 def test_a_deadline_frees_the_caller_and_drops_what_has_not_begun(gated: GatedEmbedder) -> None:
     embedder = BatchingEmbedder(gated)
     callers = Callers(embedder)
-    first = callers.call("first", seconds=0.05)
+    first = callers.call("first", seconds=2)
     assert gated.entered.wait(LONG)
-    late, kept = callers.call("late", "both", seconds=0.05), callers.call("both", seconds=LONG)
+    late, kept = callers.call("late", "both", seconds=1), callers.call("both", seconds=LONG)
     for call in (first, late):
         with pytest.raises(DeadlineError):
             call.result(LONG)

@@ -138,31 +138,22 @@ def test_a_branch(client: TestClient) -> None:
     assert client.post("/v1/banks/a/branches", json={"name": "x/y"}).status_code == 422
 
 
-def test_two_processes_write_each_span_once(tmp_path: Path) -> None:
+def test_two_processes_write_each_span_once(tmp_path: Path, start: Callable[..., Server]) -> None:
     database = tmp_path / "memories.sqlite"
-    servers = [Server(database), Server(database)]
-    try:
-        with servers[0].client() as one, servers[1].client() as other:
-            for client, bank in ((one, "x"), (other, "y")):
-                assert client.put(f"/v1/banks/{bank}/actions", json={"actions": log(120)}).status_code == 200
-            for bank in ("x", "y"):
-                until(lambda bank=bank: len(written(one, bank)) >= 19)
-                spans = [memory["actions"][0] for memory in written(other, bank)]
-                assert sorted(spans) == sorted({f"a{n}" for n in range(1, 115, 6)})
-    finally:
-        for server in servers:
-            server.end()
+    with start(database).client() as one, start(database).client() as other:
+        for client, bank in ((one, "x"), (other, "y")):
+            assert client.put(f"/v1/banks/{bank}/actions", json={"actions": log(120)}).status_code == 200
+        for bank in ("x", "y"):
+            until(lambda bank=bank: len(written(one, bank)) >= 19)
+            spans = [memory["actions"][0] for memory in written(other, bank)]
+            assert sorted(spans) == sorted({f"a{n}" for n in range(1, 115, 6)})
 
 
-def test_what_was_left_undone_is_written_after_a_restart(tmp_path: Path) -> None:
+def test_what_was_left_undone_is_written_after_a_restart(tmp_path: Path, start: Callable[..., Server]) -> None:
     database = tmp_path / "memories.sqlite"
-    idle = Server(database, "--writer", "none")
+    idle = start(database, "--writer", "none")
     with idle.client() as client:
         assert client.put(ACTIONS, json={"actions": log(12)}).json()["pending"] == 1
     idle.end(9)
-    busy = Server(database)
-    try:
-        with busy.client() as client:
-            assert until(lambda: written(client))[0]["actions"][0] == "a1"
-    finally:
-        busy.end()
+    with start(database).client() as client:
+        assert until(lambda: written(client))[0]["actions"][0] == "a1"
