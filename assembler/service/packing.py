@@ -86,6 +86,9 @@ def pack(
         raise _at_fault("bank", "goes with the memory bank turned on, and the document or `memory_bank` turns it off")
     if asked.commit and asked.bank is None:
         raise _at_fault("commit", "goes with `bank`: only a stored bank counts uses")
+    if asked.bank is not None and not adventure.story_summary.strip():
+        summary = stored(asked.bank).summary()  # the document's own goes before it
+        adventure = adventure if summary is None else replace(adventure, story_summary=summary.text)
     with _bank(asked.bank, adventure, stored, embedder) as bank, phase("assemble"):
         try:
             context = assemble(adventure, bank, settings, anchor=asked.anchor)
@@ -155,6 +158,10 @@ class _Measured:
     ) -> list[Recalled]:
         with phase("search"):
             return self._bank.search(query, limit=limit, pinned_first=pinned_first, retellings=retellings)
+
+    def pending_count(self) -> int:
+        """As the bank's."""
+        return self._bank.pending_count()
 
 
 def _at_fault(field: str, message: str) -> Problem:

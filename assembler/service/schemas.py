@@ -30,7 +30,8 @@ class ContextRequest(BaseModel):
     adventure: dict[str, Any] = Field(description="an `adventure/1` document", examples=[ADVENTURE])
     bank: Annotated[str, AfterValidator(checked_bank_name)] | None = Field(
         None,
-        description="recall from this stored bank; null: from the document's own memories",
+        description="recall from this stored bank, whose Story Summary stands in where the document has none; null: "
+        "from the document's own memories",
         examples=["story1"],
         json_schema_extra={"minLength": 1, "maxLength": MAX_BANK_NAME, "pattern": NAME},
     )
@@ -130,6 +131,9 @@ class ContextReport(_Given):
     lines: list[ReportLine] = Field(description="one for every offered item; `used` adds up to the context's tokens")
     card_window: int = Field(
         default_factory=int, description="how many actions were searched for triggers, if `waiting`", examples=[4]
+    )
+    memories_pending: int = Field(
+        default_factory=int, description="there if memories are due in the bank and not written yet", ge=0, examples=[1]
     )
     cards_waiting: dict[str, list[str] | None] = Field(
         default_factory=dict,

@@ -72,6 +72,20 @@ def test_a_stored_bank_takes_the_place_of_the_documents_memories(client: TestCli
     assert ok(client, small(), bank="never written to")["report"]["parts"]["memory_bank"]["used"] == 0
 
 
+def test_the_banks_story_summary_stands_in_where_the_document_has_none(serve: Any) -> None:
+    client = serve(with_context=True, writer="none")
+    log = [{"id": f"a{n}", "kind": "output", "text": f"The wolf passes gate {n}."} for n in range(1, 13)]
+    client.put("/v1/banks/s/actions", json={"actions": log})
+    client.put("/v1/banks/s/summary", json={"text": "Mara is my sister."})
+    document = {"format": "adventure/1", "actions": log}
+    context = client.post("/v1/context", json={"adventure": document, "bank": "s"}).json()
+    assert "Story Summary:\nMara is my sister.\n" in context["text"]
+    assert context["report"]["memories_pending"] == 1
+    own = client.post("/v1/context", json={"adventure": document | {"story_summary": "My own."}, "bank": "s"}).json()
+    assert "My own." in own["text"]
+    assert "Mara is my sister." not in own["text"]
+
+
 def test_a_use_is_counted_when_it_is_committed(client: TestClient) -> None:
     client.post("/v1/banks/a/memories", json={"memories": [{"text": "The silver key lies under the floor."}]})
     for commit, count in ((False, 0), (True, 1), (True, 2)):
