@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memorybank.host import Access, KeyRing
     from memorybank.service.state import RequestState
 
-__all__ = ["ANYBODY", "Caller", "Doorkeeper", "is_local"]
+__all__ = ["ANYBODY", "Caller", "Doorkeeper", "check_site", "is_local"]
 
 Result = TypeVar("Result")
 

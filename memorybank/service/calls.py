@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memorybank.service.settings import ServiceSettings
     from memorybank.service.tracing import Tracing
 
-__all__ = ["BankName", "Call", "MemoryId", "Reading", "Service", "Writing", "service_of"]
+__all__ = ["BankName", "Call", "MemoryId", "Reading", "Service", "Writing", "checked_bank_name", "service_of"]
 
 Result = TypeVar("Result")
 

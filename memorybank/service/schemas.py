@@ -16,20 +16,28 @@ from memorybank.text import join_surrogates
 from memorybank.writing import rhythm as rhythms
 
 __all__ = [
+    "ACTIONS",
+    "ID",
     "MAX_BANK_NAME",
     "MAX_BATCH",
     "NAME",
     "PRINTABLE",
+    "TEXT",
+    "TIME",
+    "VERSION",
     "WHOLE",
     "BankSettings",
+    "IdentifiedEdit",
     "Identifier",
     "Ids",
     "MemoryEdit",
     "MemoryEdits",
+    "MemoryInput",
     "NewMemories",
     "Rhythm",
     "SearchRequest",
     "Taken",
+    "absent",
 ]
 
 MAX_BANK_NAME = 128

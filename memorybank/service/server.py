@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memorybank.host import BankHost
     from memorybank.service.settings import ServiceSettings
 
-__all__ = ["run"]
+__all__ = ["PromptProtocol", "run"]
 
 KEEP_ALIVE = 75
 """Seconds that an idle connection stays: longer than proxies and clients keep theirs, so that these close first."""

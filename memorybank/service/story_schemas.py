@@ -13,7 +13,18 @@ from memorybank.service.schemas import MAX_BANK_NAME, NAME, Identifier, Taken
 from memorybank.story.log import MAX_ACTION_TEXT, ActionKind
 from memorybank.text import join_surrogates
 
-__all__ = ["MAX_LOG", "Actions", "Branch", "LogChange", "PendingList", "Summary", "SummaryList", "SummaryText"]
+__all__ = [
+    "MAX_LOG",
+    "Action",
+    "Actions",
+    "Branch",
+    "LogChange",
+    "Pending",
+    "PendingList",
+    "Summary",
+    "SummaryList",
+    "SummaryText",
+]
 
 MAX_LOG = 100_000
 """Actions in one call; of a longer log, the new end is sent."""

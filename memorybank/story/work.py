@@ -32,6 +32,7 @@ __all__ = [
     "fail",
     "finish",
     "is_claimed",
+    "sources_of",
     "survey",
 ]
 

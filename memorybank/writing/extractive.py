@@ -46,7 +46,7 @@ REPETITION, LEAST = 0.3, 0.1
 """What being like the chosen ones costs, and what must remain: room is not filled for its own sake."""
 LEANING = 2
 """How many sentences before it one may take along."""
-NEWS, LATEST = 0.1, 4
+NEWS, LATEST = 0.2, 4
 """What being like one of the latest memories costs, and how many of these are looked at."""
 RECENCY = 0.3
 """What the newest sentence of a summary has ahead of the oldest."""
