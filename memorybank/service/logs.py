@@ -18,7 +18,7 @@ from typing import Any
 from memorybank.errors import MemoryBankError
 from memorybank.service.state import current
 
-__all__ = ["JsonFormatter", "set_up_logging"]
+__all__ = ["JsonFormatter", "described", "set_up_logging"]
 
 FIELDS = "fields"
 """The attribute of a log record that holds what the line says beside its message."""
