@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybank.errors import InvalidInputError
-from memorybank.writing import Made, Plan, Rhythm, Source, Span, plan, source_hash, source_of, spans
+from memorybank.writing import Made, Plan, Rhythm, Source, Span, plan, source_hash, source_of
 
 
 def log(*texts: str, first: int = 1) -> list[Source]:
