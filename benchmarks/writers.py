@@ -52,9 +52,9 @@ class Parameters:
 
     max_tokens: tuple[int, ...] = (60, 80)
     model: str = "all-MiniLM-L6-v2"
-    most_actions: int = 75
+    most_actions: int = 60
     least_characters: int = 600
-    spans: int = 320
+    spans: int = 240
     first: int = 4_332
     examples: tuple[str, ...] = EXAMPLES
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybank.errors import InvalidInputError
-from memorybank.writing import Made, Plan, Rhythm, Source, Span, plan, source_hash, source_of, spans
+from memorybank.writing import Made, Plan, Rhythm, Source, Span, plan, source_hash, source_of
 
 
 def log(*texts: str, first: int = 1) -> list[Source]:
@@ -200,8 +200,19 @@ def test_whatever_happens_the_log_is_told_once_and_as_it_is(steps, every, untouc
     bank.see(now)
     again = bank.see(now)
     assert again.due == ()
-    told = [source for key in again.valid for source in bank.made[key].sources]
-    assert told == now[: len(told)]
+    told = [now.index(source) for key in again.valid for source in bank.made[key].sources]
+    assert told == sorted(set(told))  # once, in order, and as it stands
+    assert all(place + every + untouched > len(now) for place in set(range(len(now))) - set(told))
     if not more:
         assert [len(bank.made[key].sources) for key in again.valid] == [every] * (len(told) // every)
-        assert len(told) >= len(spans(len(now), bank.rhythm)) * every
+        assert all(place % every == 0 for place in told[::every])
+
+
+def test_an_old_edit_in_a_log_that_was_undone_waits_for_the_newest_to_be_left_alone():
+    bank, first = Bank(), numbered(18)
+    bank.see(first)
+    shorter = [source_of("a1", "edited"), *first[1:11]]
+    assert bank.see(shorter) == Plan((), ("m1", "m2"), ())
+    again = [source_of("a1", "edited"), *first[1:12]]
+    assert bank.see(again).valid == ("m2",)
+    assert bank.valid(again) == [ids(1, 6), ids(7, 12)]
