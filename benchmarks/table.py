@@ -97,8 +97,8 @@ def _verdict(target: dict[str, Any]) -> str:
 
 
 def _pivot(measurements: Sequence[dict[str, Any]], across: str) -> list[Row]:
-    """Return rows of all factors but `across`, whose values are the columns."""
-    columns = list(dict.fromkeys(one["factors"].get(across) for one in measurements))
+    """Return rows of all factors but `across`, whose values are the columns, or some of them if they are many."""
+    columns = _some(list(dict.fromkeys(one["factors"].get(across) for one in measurements)))
     names = [name for name in dict.fromkeys(key for one in measurements for key in one["factors"]) if name != across]
     rows: dict[tuple[str, ...], dict[Any, str]] = {}
     for one in measurements:
@@ -108,6 +108,13 @@ def _pivot(measurements: Sequence[dict[str, Any]], across: str) -> list[Row]:
     head = [f"{across} {head[0]}".strip(), *head[1:]] if columns != [None] else ["all"]
     body = [(*key, *(cells.get(column, "") for column in columns)) for key, cells in rows.items()]
     return [(*names, *head), *body]
+
+
+def _some(columns: list[Any], most: int = 11) -> list[Any]:
+    """Return at most so many, evenly chosen, the first and the last among them."""
+    if len(columns) <= most:
+        return columns
+    return [columns[round(place * (len(columns) - 1) / (most - 1))] for place in range(most)]
 
 
 def _cell(one: dict[str, Any]) -> str:
