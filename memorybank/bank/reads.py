@@ -12,7 +12,7 @@ from memorybank.memory import Memory, State
 
 if TYPE_CHECKING:
     from memorybank.storage import BankState, Store
-    from memorybank.storage.story import StoredSummary
+    from memorybank.storage.story_rows import StoredSummary
     from memorybank.writing.rhythm import Rhythm
 
 __all__ = ["BankReads", "info_of", "not_found", "summary_of"]

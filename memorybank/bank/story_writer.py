@@ -15,7 +15,7 @@ from memorybank.bank.writer import BankWriter
 from memorybank.errors import BankNotFoundError, MemoryBankError
 from memorybank.memory import Memory, NewMemory, Progress
 from memorybank.storage import StoredMemory, Writer
-from memorybank.storage.story import StoredStory, StoredSummary
+from memorybank.storage.story_rows import StoredStory, StoredSummary
 from memorybank.story.change import change_log
 from memorybank.story.log import LoggedAction
 from memorybank.story.work import AT_ONCE, Claim, Survey, claim, current_summary, fail, finish, is_claimed, survey

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Any
 
 from sqlalchemy import (
     BindParameter,
@@ -25,14 +25,12 @@ from sqlalchemy import (
 
 from memorybank.errors import InvalidInputError, StorageError
 from memorybank.storage.rows import to_text
+from memorybank.storage.story_rows import StoredAction, StoredStory, StoredSummary, StoredTask, What
 from memorybank.storage.story_schema import actions, stories, summaries, tasks
 from memorybank.writing.rhythm import Rhythm
 from memorybank.writing.staleness import Source
 
-__all__ = ["StoredAction", "StoredStory", "StoredSummary", "StoredTask", "StoryTable", "TaskStatus"]
-
-What = Literal["memory", "summary"]
-TaskStatus = Literal["claimed", "failed", "empty", "dropped"]
+__all__ = ["StoryTable"]
 
 VERSIONS = 100
 """Versions of the Story Summary that are kept."""
@@ -103,84 +101,6 @@ _CUT_SUMMARIES = (
     .values(through=bindparam("length"))
 )
 _LAST_SUMMARY = select(func.max(summaries.c.version)).where(summaries.c.bank == _BANK)
-
-
-@dataclass(frozen=True, slots=True)
-class StoredStory:
-    """A bank's row of `stories`; see `story_schema.py`."""
-
-    memory_every: int
-    untouched: int
-    summary_every: int
-    length: int = 0
-    settled: int = 0
-    due_at: datetime | None = None
-
-    @classmethod
-    def of(cls, rhythm: Rhythm) -> Self:
-        """Return the row of a log without actions."""
-        return cls(rhythm.every, rhythm.untouched, rhythm.summary_every)
-
-    def in_rhythm(self, rhythm: Rhythm) -> StoredStory:
-        """Return the row with another rhythm."""
-        return replace(self, memory_every=rhythm.every, untouched=rhythm.untouched, summary_every=rhythm.summary_every)
-
-
-@dataclass(frozen=True, slots=True)
-class StoredAction:
-    """An action of the log, with its place and its hashes."""
-
-    position: int
-    id: str
-    kind: str
-    text: str
-    hash: str
-    chain: str
-
-
-@dataclass(frozen=True, slots=True)
-class StoredTask:
-    """What was or is to be written from a source; see `story_schema.py`.
-
-    Attributes:
-        what: `memory` or `summary`.
-        source: hash of what it is written from.
-        start: position of its first action.
-        sources: id and hash of each action of a span, as JSON; "[]" for a summary.
-        status: `claimed` by `owner` until `until`; `failed`, to be tried again at `until`; done without a memory as
-            `empty` (nothing to tell) or `dropped` (it was deleted by hand, and is not wanted again).
-        owner: who works on it.
-        until: see `status`.
-        attempts: how often it was begun.
-        error: why it failed.
-    """
-
-    what: What
-    source: str
-    start: int
-    sources: str
-    status: TaskStatus
-    owner: str | None = None
-    until: datetime | None = None
-    attempts: int = 0
-    error: str = ""
-
-    @property
-    def is_done(self) -> bool:
-        """Whether nobody has to work on it any more."""
-        return self.status in ("empty", "dropped")
-
-
-@dataclass(frozen=True, slots=True)
-class StoredSummary:
-    """A version of the Story Summary; see `story_schema.py`."""
-
-    version: int
-    through: int
-    chain: str | None
-    text: str
-    author: str
-    created: datetime
 
 
 class StoryTable:

@@ -15,7 +15,7 @@ from memorybank.story.work import survey
 
 if TYPE_CHECKING:
     from memorybank.storage import Store, StoredMemory, Writer
-    from memorybank.storage.story import StoredStory
+    from memorybank.storage.story_rows import StoredStory
 
 __all__ = ["branch"]
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memorybank.errors import ActionNotFoundError, InvalidInputError
-from memorybank.storage.story import StoredAction, StoredStory
+from memorybank.storage.story_rows import StoredAction, StoredStory
 from memorybank.story.log import FIRST_CHAIN, MAX_LENGTH, LoggedAction, chained, common_prefix
 from memorybank.writing.staleness import Source
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from memorybank.storage.story import StoredAction, StoredStory, StoredSummary, StoredTask
+from memorybank.storage.story_rows import StoredAction, StoredStory, StoredSummary, StoredTask
 from memorybank.writing.rhythm import Rhythm
 from memorybank.writing.staleness import Made, Source, plan, source_hash
 

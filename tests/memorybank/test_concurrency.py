@@ -31,12 +31,15 @@ def in_threads(number: int, work: Callable[[int], Any]) -> list[Any]:
 
 
 def test_eight_threads_500_searches_500_adds(open_bank: Opener, random_embedder: Any) -> None:
-    add_and_search(open_bank(embedder=random_embedder(16)), each=63)
+    bank = open_bank(embedder=random_embedder(16))
+    add_and_search(bank, each=63)
+    assert open_bank(embedder=random_embedder(16)).count("active") == 8 * 63, "another look at the database"
 
 
 def test_eight_threads_on_a_bank_in_memory(random_embedder: Any) -> None:
     with MemoryBank.open(embedder=random_embedder(16)) as bank:
         add_and_search(bank, each=25)
+        assert bank.count("active") == 8 * 25
 
 
 def add_and_search(bank: MemoryBank, each: int) -> None:

@@ -155,7 +155,8 @@ class TestPlaces:
 class TestUnreachable:
     """One clear line, soon, without the password."""
 
-    def refused(self, url: URL | str, says: str, within: float = 20) -> None:
+    def refused(self, url: URL | str, says: str, within: float = 20) -> str:
+        """Open what cannot be opened; return the one line that says so."""
         started = time.monotonic()
         place = url if isinstance(url, str) else url.render_as_string(hide_password=False)
         with pytest.raises(StorageError, match=says) as caught:
@@ -167,6 +168,7 @@ class TestUnreachable:
             assert PASSWORD not in str(shown)
             assert "s3cret" not in repr(shown)
             shown = shown.__cause__
+        return str(caught.value)
 
     def test_wrong_password_and_too_few_rights(self, postgres: PostgresServer) -> None:
         url = make_url(postgres.fresh("blank"))
@@ -180,23 +182,27 @@ class TestUnreachable:
         store.close()
 
     def test_unknown_database(self, postgres: PostgresServer) -> None:
-        self.refused(postgres.url("atlantis"), r'database "atlantis" does not exist.*name of the database')
+        said = self.refused(postgres.url("atlantis"), r'database "atlantis" does not exist.*name of the database')
+        assert said.endswith("then repeat the call")
 
     def test_no_server_there(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
         url = URL.create("postgresql", "player", PASSWORD, "127.0.0.1", port, "x")
-        self.refused(url, "cannot be reached.*refused.*check that it runs, and host, port")
+        said = self.refused(url, "cannot be reached.*refused.*check that it runs, and host, port")
+        assert f"127.0.0.1:{port}" in said
 
     def test_a_server_that_never_answers(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             port = silent.getsockname()[1]
             url = URL.create("postgresql", "player", PASSWORD, "127.0.0.1", port, "x", {"connect_timeout": "2"})
-            self.refused(url, "timeout")
+            said = self.refused(url, "timeout")
+        assert f"127.0.0.1:{port}" in said
 
     def test_a_database_of_another_encoding(self, postgres: PostgresServer) -> None:
         url = postgres.fresh("blank", options="ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
-        self.refused(url, "its encoding is LATIN1, which cannot hold every text")
+        said = self.refused(url, "its encoding is LATIN1, which cannot hold every text")
+        assert "createdb --encoding=UTF8" in said
 
 
 class TestLosingTheServer:

@@ -193,8 +193,10 @@ class TestFileThatGoesAway:
         other = open_bank(place=tmp_path / "other.sqlite")
         other.add("Rain falls.")
         other.close()
+        theirs = (tmp_path / "other.sqlite").read_bytes()
         (tmp_path / "other.sqlite").rename(database)
         self.refused(filled)
+        assert database.read_bytes() == theirs, "nothing was written to the other file"
 
     def test_put_back(self, database: Path, filled: MemoryBank) -> None:
         database.rename(database.with_name("away"))

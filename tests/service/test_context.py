@@ -245,4 +245,6 @@ def test_its_time_is_told_by_phases(client: TestClient, document: dict[str, Any]
 
 
 def test_the_retrieval_api_alone_has_no_contexts(serve: Any) -> None:
-    refused(post(serve(), small()), "not-found", 404)
+    client = serve()
+    refused(post(client, small()), "not-found", 404)
+    assert "/v1/context" not in client.get("/openapi.json").json()["paths"]

@@ -25,6 +25,14 @@ def _of_bank(table: str) -> sa.ForeignKeyConstraint:
 
 def upgrade() -> None:
     """Say of a memory what wrote it and from what; make four tables."""
+    _add_to_memories()
+    _make_stories()
+    _make_actions()
+    _make_tasks()
+    _make_summaries()
+
+
+def _add_to_memories() -> None:
     op.add_column("memories", sa.Column("writer", _text(), nullable=True))
     op.add_column("memories", sa.Column("span", sa.BigInteger, nullable=True))
     op.add_column("memories", sa.Column("source", _text(64), nullable=True))
@@ -32,6 +40,9 @@ def upgrade() -> None:
     op.add_column("memories", sa.Column("held_state", _text(16), nullable=True))
     op.add_column("memories", sa.Column("reason", _text(), nullable=True))
     op.create_index("ix_memories_span", "memories", ["bank", "span"])
+
+
+def _make_stories() -> None:
     op.create_table(
         "stories",
         _bank(),
@@ -44,6 +55,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("bank", name="pk_stories"),
         _of_bank("stories"),
     )
+
+
+def _make_actions() -> None:
     op.create_table(
         "actions",
         _bank(),
@@ -57,6 +71,9 @@ def upgrade() -> None:
         sa.UniqueConstraint("bank", "id", name="uq_actions_id"),
         _of_bank("actions"),
     )
+
+
+def _make_tasks() -> None:
     op.create_table(
         "tasks",
         _bank(),
@@ -72,6 +89,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("bank", "what", "source", name="pk_tasks"),
         _of_bank("tasks"),
     )
+
+
+def _make_summaries() -> None:
     op.create_table(
         "summaries",
         _bank(),
