@@ -111,10 +111,8 @@ class BankStory(BankEdits):
 
     def summary(self) -> Summary | None:
         """Return the Story Summary that holds now: the newest version that is of this log, or the player's own."""
-        from memorybank.story.work import current_summary
-
         with self._store.read() as reader:
-            found = current_summary(reader, self.name)
+            found = reader.story.summary(self.name)
         return None if found is None else summary_of(found)
 
     def summaries(self) -> Summaries:

@@ -18,7 +18,7 @@ from memorybank.storage import StoredMemory, Writer
 from memorybank.storage.story_rows import StoredStory, StoredSummary
 from memorybank.story.change import change_log
 from memorybank.story.log import LoggedAction
-from memorybank.story.work import AT_ONCE, Claim, Survey, claim, current_summary, fail, finish, is_claimed, survey
+from memorybank.story.work import AT_ONCE, Claim, Survey, claim, fail, finish, is_claimed, survey
 from memorybank.tokenizer import open_tokenizer
 from memorybank.writing.errors import RejectedTextError, WriterError
 from memorybank.writing.port import SpanAction, SpanText, memory_from, summary_from
@@ -86,10 +86,10 @@ class StoryWriter(BankWriter):
         with self._write([], create=True) as (writer, _):
             story = self._story(writer)
             if through is None:
-                current = current_summary(writer, self._bank)
+                current = writer.story.summary(self._bank)
                 through = 0 if current is None else current.through
             told = min(through, story.length)
-            newest = next(writer.story.summaries(self._bank), None)
+            newest = next(iter(writer.story.summaries(self._bank)), None)
             if newest is not None and (newest.author, newest.text, newest.through) == (PLAYER, text, told):
                 return summary_of(newest)
             stored = self._insert_summary(writer, text, PLAYER, through=told, chain=None)
@@ -120,8 +120,8 @@ class StoryWriter(BankWriter):
                 return None, 0
             now = self._clock()
             found = survey(writer, self._bank, story, window=WINDOW, now=now)
-            taken = claim(writer, self._bank, found, owner=owner, now=now)
-            self._look_on(writer, found.story)
+            taken, left = claim(writer, self._bank, found, owner=owner, now=now)
+            self._save_story(writer, left)
         return taken, len(list(found.work))
 
     def _do(self, writer: MemoryWriter, taken: Claim, seconds: float | None) -> list[Memory]:

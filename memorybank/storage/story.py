@@ -16,6 +16,7 @@ from sqlalchemy import (
     Table,
     bindparam,
     delete,
+    exists,
     func,
     insert,
     or_,
@@ -72,11 +73,9 @@ _CUT = delete(actions).where(actions.c.bank == _BANK, actions.c.position >= bind
 _TASKS = select(tasks).where(
     tasks.c.bank == _BANK, tasks.c.what == bindparam("kind"), tasks.c.start >= bindparam("since")
 )
-_DROP_TASK = delete(tasks).where(
-    tasks.c.bank == _BANK,
-    tasks.c.what == bindparam("kind"),
-    tasks.c.source == bindparam("of_source"),
-)
+_ONE_TASK = (tasks.c.bank == _BANK, tasks.c.what == bindparam("kind"), tasks.c.source == bindparam("of_source"))
+_TASK = select(tasks).where(*_ONE_TASK)
+_DROP_TASK = delete(tasks).where(*_ONE_TASK)
 
 
 def _copied(table: Table, *which: ColumnElement[bool]) -> Insert:
@@ -92,6 +91,17 @@ _COPIES = (
     _copied(actions, actions.c.position < _LENGTH),
     _copied(tasks, tasks.c.status.in_(("empty", "dropped"))),
     _copied(summaries, or_(summaries.c.through <= _LENGTH, summaries.c.chain.is_(None))),
+)
+_OF_THE_LOG = exists().where(  # the log that a version was written from stands up to there
+    actions.c.bank == summaries.c.bank,
+    actions.c.position == summaries.c.through - 1,
+    actions.c.chain == summaries.c.chain,
+)
+_CURRENT = (
+    select(summaries)
+    .where(summaries.c.bank == _BANK, or_(summaries.c.chain.is_(None), _OF_THE_LOG))
+    .order_by(summaries.c.version.desc())
+    .limit(1)
 )
 _SUMMARIES = select(summaries).where(summaries.c.bank == _BANK).order_by(summaries.c.version.desc())
 _OLD_SUMMARIES = delete(summaries).where(summaries.c.bank == _BANK, summaries.c.version <= bindparam("oldest"))
@@ -200,8 +210,13 @@ class StoryTable:
     def tasks(self, bank: str, what: What, *, since: int = 0) -> dict[str, StoredTask]:
         """Return the tasks from a position on, by source."""
         rows = self._connection.execute(_TASKS, {"of_bank": bank, "kind": what, "since": since})
-        found = (StoredTask(**_named(row, StoredTask, until=_moment(row.until))) for row in rows)
-        return {task.source: task for task in found}
+        return {task.source: task for task in map(_task, rows)}
+
+    def task(self, bank: str, task: StoredTask) -> StoredTask | None:
+        """Return what is known of a task by now."""
+        key = {"of_bank": bank, "kind": task.what, "of_source": task.source}
+        row = self._connection.execute(_TASK, key).first()
+        return None if row is None else _task(row)
 
     def drop_task(self, bank: str, task: StoredTask) -> None:
         """Delete what is known of a task."""
@@ -214,11 +229,14 @@ class StoryTable:
         until = None if task.until is None else to_text(task.until)
         self._connection.execute(insert(tasks), {"bank": bank, **asdict(task), "until": until})
 
-    def summaries(self, bank: str) -> Iterator[StoredSummary]:
+    def summaries(self, bank: str) -> list[StoredSummary]:
         """Return the versions of the Story Summary, the newest first."""
-        for row in self._connection.execute(_SUMMARIES, {"of_bank": bank}):
-            created = datetime.fromisoformat(row.created)
-            yield StoredSummary(row.version, row.through, row.chain, row.text, row.author, created)
+        return [_summary(row) for row in self._connection.execute(_SUMMARIES, {"of_bank": bank})]
+
+    def summary(self, bank: str) -> StoredSummary | None:
+        """Return the newest version of the Story Summary that holds: of this log, or of the player's own."""
+        row = self._connection.execute(_CURRENT, {"of_bank": bank}).first()
+        return None if row is None else _summary(row)
 
     def next_version(self, bank: str) -> int:
         """Return the number of the next version of the Story Summary, from 1 on."""
@@ -242,6 +260,14 @@ def _story_columns(story: StoredStory) -> dict[str, Any]:
 def _named(row: Row[Any], kind: Any, **converted: Any) -> dict[str, Any]:
     """Return the values of a row that a dataclass has fields for, by name."""
     return {field.name: getattr(row, field.name) for field in fields(kind)} | converted
+
+
+def _task(row: Row[Any]) -> StoredTask:
+    return StoredTask(**_named(row, StoredTask, until=_moment(row.until)))
+
+
+def _summary(row: Row[Any]) -> StoredSummary:
+    return StoredSummary(**_named(row, StoredSummary, created=datetime.fromisoformat(row.created)))
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -9,12 +9,12 @@ has none.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from memorybank.storage.story_rows import StoredAction, StoredStory, StoredSummary, StoredTask
+from memorybank.storage.story_rows import StoredAction, StoredStory, StoredTask
 from memorybank.writing.rhythm import Rhythm
 from memorybank.writing.staleness import Made, Source, plan, source_hash
 
@@ -27,7 +27,6 @@ __all__ = [
     "Survey",
     "Work",
     "claim",
-    "current_summary",
     "dropped",
     "fail",
     "finish",
@@ -42,6 +41,8 @@ FIRST_RETRY, LAST_RETRY = timedelta(seconds=10), timedelta(hours=1)
 """How long a failed task waits: twice as long each time."""
 LAST = 2**62
 """Behind every position: a memory may be of actions that the log does not reach any more."""
+BEFORE = 8
+"""Spans before one whose memories its writer is shown."""
 PATIENCE = 5
 """Attempts after which the Story Summary no longer waits for a memory that it would tell."""
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
@@ -171,9 +172,12 @@ def _survey(reader: Reader, bank: str, story: StoredStory, window: int | None, n
     summary = _summary_due(reader, bank, story, rhythm, memories)
     if summary is not None and end < min(story.length, summary.stop + story.untouched):
         summary = None  # what it is to tell may not all have been looked at
-    work = [*memories, *([] if summary is None else [summary])]
-    due_at = min((one.task.until or AT_ONCE for one in work), default=None)
+    due_at = _next_moment([*memories, *([] if summary is None else [summary])])
     return Survey(replace(story, settled=settled, due_at=due_at), tuple(rows), places, memories, summary)
+
+
+def _next_moment(work: Iterable[Work]) -> datetime | None:
+    return min((one.task.until or AT_ONCE for one in work), default=None)
 
 
 def _task(tasks: dict[str, StoredTask], sources: Sequence[Source], start: int) -> StoredTask:
@@ -197,7 +201,7 @@ def dropped(row: StoredMemory) -> StoredTask:
 
 
 def _summary_due(reader: Reader, bank: str, story: StoredStory, rhythm: Rhythm, open_: Sequence[Work]) -> Work | None:
-    summary = current_summary(reader, bank)
+    summary = reader.story.summary(bank)
     through = 0 if summary is None else summary.through
     done = reader.story.tasks(bank, "summary", since=through)
     while True:
@@ -218,36 +222,33 @@ def _summary_due(reader: Reader, bank: str, story: StoredStory, rhythm: Rhythm, 
         through = stop
 
 
-def current_summary(reader: Reader, bank: str) -> StoredSummary | None:
-    """Return the newest version of the Story Summary that holds: of this log, or of the player's own."""
-    for summary in reader.story.summaries(bank):
-        if summary.chain is None or summary.chain == reader.story.chain(bank, summary.through - 1):
-            return summary
-    return None
+def claim(writer: Writer, bank: str, found: Survey, *, owner: str, now: datetime) -> tuple[Claim | None, StoredStory]:
+    """Take the first work that may begin, None if there is none; return it with the story's row as it is then."""
+    work = next((one for one in found.work if one.may_begin(now)), None)
+    if work is None:
+        return None, found.story
+    task = replace(
+        work.task, status="claimed", owner=owner, until=now + LEASE, attempts=work.task.attempts + 1, error=""
+    )
+    writer.story.put_task(bank, task)
+    taken = replace(work, task=task)
+    due_at = _next_moment(taken if one is work else one for one in found.work)
+    return _claimed(writer, bank, taken), replace(found.story, due_at=due_at)
 
 
-def claim(writer: Writer, bank: str, found: Survey, *, owner: str, now: datetime) -> Claim | None:
-    """Take the first work that may begin; None if there is none."""
-    for work in found.work:
-        if work.may_begin(now):
-            taken = replace(
-                work.task, status="claimed", owner=owner, until=now + LEASE, attempts=work.task.attempts + 1, error=""
-            )
-            writer.story.put_task(bank, taken)
-            mine = replace(work, task=taken)
-            if taken.what == "summary":
-                summary = current_summary(writer, bank)
-                texts = writer.texts_of_spans(bank, work.start, work.stop)
-                return Claim(mine, before=tuple(texts), previous="" if summary is None else summary.text)
-            actions = writer.story.actions(bank, work.start, work.stop)
-            before = writer.texts_of_spans(bank, max(0, work.start - 8 * len(actions)), work.start)
-            return Claim(mine, tuple(actions), tuple(before))
-    return None
+def _claimed(writer: Writer, bank: str, work: Work) -> Claim:
+    if work.task.what == "summary":
+        summary = writer.story.summary(bank)
+        texts = writer.texts_of_spans(bank, work.start, work.stop)
+        return Claim(work, before=tuple(texts), previous="" if summary is None else summary.text)
+    actions = writer.story.actions(bank, work.start, work.stop)
+    before = writer.texts_of_spans(bank, max(0, work.start - BEFORE * len(actions)), work.start)
+    return Claim(work, tuple(actions), tuple(before))
 
 
 def is_claimed(writer: Writer, bank: str, task: StoredTask) -> bool:
     """Whether the claim still holds: nobody else has taken the work since."""
-    known = writer.story.tasks(bank, task.what).get(task.source)
+    known = writer.story.task(bank, task)
     return known is not None and (known.status, known.owner, known.attempts) == ("claimed", task.owner, task.attempts)
 
 
