@@ -97,7 +97,7 @@ class BankStory(BankEdits):
             writer: what writes; None for the extractive one, which needs no network.
             limit: how many pieces of work at most; None for all that may begin.
             seconds: how long to wait for the writer each time; None for as long as it takes.
-            progress: called with (pieces done, pieces known to be due) as the work goes on.
+            progress: called with (pieces done, pieces due in all, about) as the work goes on.
 
         Returns:
             The memories that were written and hold.

@@ -34,8 +34,8 @@ log = logging.getLogger(__name__)
 
 PLAYER = "player"
 """The author of a summary that was edited by hand."""
-WINDOW = 1_200
-"""Actions that are looked at to find the next work."""
+WINDOW = 60
+"""Actions that are looked at first to find the next work: the less, the cheaper each piece of a long log."""
 SUMMARY_TOKENS = 500
 """Tokens that the Story Summary may have."""
 
@@ -113,7 +113,7 @@ class StoryWriter(BankWriter):
         return written
 
     def _claim(self, owner: str) -> tuple[Claim | None, int]:
-        """Take a piece of work, if there is any; return it with the number of those that are due."""
+        """Take a piece of work, if there is any; return it with the number of those that are due, about."""
         with self._store.write() as writer:
             story = None if writer.bank(self._bank) is None else writer.story.story(self._bank)
             if story is None:
@@ -122,7 +122,7 @@ class StoryWriter(BankWriter):
             found = survey(writer, self._bank, story, window=WINDOW, now=now)
             taken, left = claim(writer, self._bank, found, owner=owner, now=now)
             self._save_story(writer, left)
-        return taken, len(list(found.work))
+        return taken, max(left.most_due, len(list(found.work)))
 
     def _do(self, writer: MemoryWriter, taken: Claim, seconds: float | None) -> list[Memory]:
         try:

@@ -30,6 +30,11 @@ class StoredStory:
         """Return the row of a log without actions."""
         return cls(rhythm.every, rhythm.untouched, rhythm.summary_every)
 
+    @property
+    def most_due(self) -> int:
+        """How many memories are due, if nothing is written behind what is settled."""
+        return max(0, self.length - self.untouched - self.settled) // self.memory_every
+
     def in_rhythm(self, rhythm: Rhythm) -> StoredStory:
         """Return the row with another rhythm."""
         return replace(self, memory_every=rhythm.every, untouched=rhythm.untouched, summary_every=rhythm.summary_every)
