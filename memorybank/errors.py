@@ -7,6 +7,7 @@
     ├── MemoryNotFoundError (LookupError)   no memory with that id is in the bank
     ├── ActionNotFoundError (LookupError)   no action with that id is in the bank's log
     ├── BankNotFoundError (LookupError)     no bank of that name is in the database
+    ├── SummaryNotFoundError (LookupError)  no version of the Story Summary has that number
     ├── KeyNotFoundError (LookupError)      no API key with that id is in the database
     ├── PreconditionError                   what was to be changed is not the version that the caller had seen
     ├── TokenizerError (ValueError)         a tokenizer cannot be found or its vocabulary is not the published one
@@ -34,6 +35,7 @@ __all__ = [
     "OverloadedError",
     "PreconditionError",
     "StorageError",
+    "SummaryNotFoundError",
     "TokenizerError",
 ]
 
@@ -56,6 +58,10 @@ class ActionNotFoundError(MemoryBankError, LookupError):
 
 class BankNotFoundError(MemoryBankError, LookupError):
     """No bank of that name is in the database. Nothing was changed."""
+
+
+class SummaryNotFoundError(MemoryBankError, LookupError):
+    """No version of the Story Summary has that number. Nothing was changed."""
 
 
 class KeyNotFoundError(MemoryBankError, LookupError):

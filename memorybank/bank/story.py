@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memorybank.storage import Store
     from memorybank.writing.port import MemoryWriter
 
-__all__ = ["BankStory", "Due", "Summaries", "checked_summary", "text_of_version"]
+__all__ = ["BankStory", "Due", "Summaries", "checked_summary"]
 
 Summaries: TypeAlias = list[Summary]  # inside the class, `list` is a method
 Due: TypeAlias = list[Pending]
@@ -123,7 +123,7 @@ class BankStory(BankEdits):
     def edit_summary(self, text: str) -> Summary:
         """Store a version of the player's own. The next one that a writer makes brings it up to date.
 
-        The same text again is still one version, as long as the log is no other and nobody has written one meanwhile.
+        The same text again is still one version, as long as nobody has written another one meanwhile.
 
         Raises:
             InvalidInputError: the text is no string or too long. An empty one is a summary that says nothing.
@@ -131,14 +131,13 @@ class BankStory(BankEdits):
         return self._story_writer.put_summary(checked_summary(text))
 
     def restore_summary(self, version: int) -> Summary:
-        """Store an earlier version's text as the newest version, as the player's own.
+        """Store an earlier version anew, as the newest and the player's own. It tells what it told, and no more.
 
         Raises:
-            InvalidInputError: there is no such version.
+            InvalidInputError: the version is no whole number, 1 or more.
+            SummaryNotFoundError: there is no such version.
         """
-        versions = self.summaries()
-        text = text_of_version(self.name, versions, version)
-        return self._story_writer.put_summary(text, next(one.through for one in versions if one.version == version))
+        return self._story_writer.restore_summary(inputs.checked_limit(version, what="version", most=2**53))
 
     def branch(self, name: str, *, upto: str | None = None) -> None:
         """Copy this bank, as it was when the log ended with an action, to a new one; the two then live apart.
@@ -165,15 +164,3 @@ def checked_summary(text: object) -> str:
     if not isinstance(text, str) or len(text) > inputs.MAX_TEXT:
         raise InvalidInputError(f"the summary must be a text of at most {inputs.MAX_TEXT:,} characters")
     return join_surrogates(text)
-
-
-def text_of_version(bank: str, versions: Iterable[Summary], version: int) -> str:
-    """Return what a version of the Story Summary says.
-
-    Raises:
-        InvalidInputError: there is no such version.
-    """
-    for one in versions:
-        if one.version == version:
-            return one.text
-    raise InvalidInputError(f"bank {bank!r} has no version {version!r} of the summary: see `summaries()`")

@@ -12,7 +12,7 @@ from memorybank.bank.draft import Draft
 from memorybank.bank.info import BankInfo, LogChange, Summary
 from memorybank.bank.reads import info_of, summary_of
 from memorybank.bank.writer import BankWriter
-from memorybank.errors import BankNotFoundError, MemoryBankError
+from memorybank.errors import BankNotFoundError, MemoryBankError, SummaryNotFoundError
 from memorybank.memory import Memory, NewMemory, Progress
 from memorybank.storage import StoredMemory, Writer
 from memorybank.storage.story_rows import StoredStory, StoredSummary
@@ -76,24 +76,31 @@ class StoryWriter(BankWriter):
             state = reader.bank(self._bank) or draft.state
             return info_of(state, reader.counts(self._bank), reader.story.rhythm(self._bank))
 
-    def put_summary(self, text: str, through: int | None = None) -> Summary:
-        """Store a version of the Story Summary by the player's own hand; the same again is still one.
-
-        Args:
-            text: what it says.
-            through: how much of the log it tells; None for as much as the one that it replaces.
-        """
+    def put_summary(self, text: str) -> Summary:
+        """Store a version of the Story Summary by the player's own hand; it tells as much as the one before it."""
         with self._write([], create=True) as (writer, _):
-            story = self._story(writer)
-            if through is None:
-                current = writer.story.summary(self._bank)
-                through = 0 if current is None else current.through
-            told = min(through, story.length)
-            newest = next(iter(writer.story.summaries(self._bank)), None)
-            if newest is not None and (newest.author, newest.text, newest.through) == (PLAYER, text, told):
-                return summary_of(newest)
-            stored = self._insert_summary(writer, text, PLAYER, through=told, chain=None)
-            self._look_on(writer, story)
+            current = writer.story.summary(self._bank)
+            return self._put_summary(writer, text, 0 if current is None else current.through)
+
+    def restore_summary(self, version: int) -> Summary:
+        """Store an earlier version anew, as the player's own: what happened since is told again by the next one."""
+        with self._store.write() as writer:
+            found = None if writer.bank(self._bank) is None else writer.story.version(self._bank, version)
+            if found is None:
+                raise SummaryNotFoundError(
+                    f"bank {self._bank!r} has no version {version!r} of the summary: nothing was changed"
+                )
+            return self._put_summary(writer, found.text, found.through)
+
+    def _put_summary(self, writer: Writer, text: str, through: int) -> Summary:
+        """Store a version by the player's own hand; the newest one again is still one."""
+        story = self._story(writer)
+        told = min(through, story.length)
+        newest = next(iter(writer.story.summaries(self._bank)), None)
+        if newest is not None and (newest.author, newest.text, newest.through) == (PLAYER, text, told):
+            return summary_of(newest)
+        stored = self._insert_summary(writer, text, PLAYER, through=told, chain=None)
+        self._look_on(writer, story)
         return stored
 
     def write_due(

@@ -29,6 +29,7 @@ from memorybank.errors import (
     OverloadedError,
     PreconditionError,
     StorageError,
+    SummaryNotFoundError,
 )
 
 __all__ = ["Refusal", "refusal"]
@@ -47,6 +48,7 @@ _OF_THE_BANK: dict[str, Callable[[str], MemoryBankError]] = {
     "bank-not-found": BankNotFoundError,
     "memory-not-found": MemoryNotFoundError,
     "action-not-found": ActionNotFoundError,
+    "summary-not-found": SummaryNotFoundError,
     "precondition-failed": PreconditionError,
     "bank-exists": PreconditionError,
     "model-mismatch": ModelMismatchError,

@@ -7,7 +7,7 @@ from typing import Any
 
 from memorybank import inputs
 from memorybank.bank.info import LogChange, Summary
-from memorybank.bank.story import Due, Summaries, checked_summary, text_of_version
+from memorybank.bank.story import Due, Summaries, checked_summary
 from memorybank.client import answers
 from memorybank.client.bodies import checked_name
 from memorybank.client.errors import ServiceError
@@ -78,7 +78,9 @@ class StoryProtocol(Protocol):
 
     def restore_summary(self, version: int) -> Steps[Summary]:
         """See `MemoryBank.restore_summary`."""
-        return (yield from self.edit_summary(text_of_version(self.bank, (yield from self.summaries()), version)))
+        number = inputs.checked_limit(version, what="version", most=2**53)
+        request = Request("PUT", f"{self._place}/summary", {"restore": number})
+        return answers.read((yield from self._exchange(request)), answers.summary)
 
     def branch(self, name: str, upto: str | None) -> Steps[None]:
         """See `MemoryBank.branch`. Of a repetition that finds a bank of the name, nobody could tell whose it is."""

@@ -40,6 +40,7 @@ KINDS: Mapping[str, Kind] = {
     "bank-not-found": Kind(404, "There is no such bank"),
     "memory-not-found": Kind(404, "There is no such memory"),
     "action-not-found": Kind(404, "There is no such action in the log"),
+    "summary-not-found": Kind(404, "There is no such version of the Story Summary"),
     "method-not-allowed": Kind(405, "This address does not answer that method"),
     "conflict": Kind(409, "This would break a limit"),
     "bank-exists": Kind(409, "There is a bank of that name already"),
@@ -116,6 +117,8 @@ def to_problem(error: Exception) -> Problem | None:
         case HTTPException():
             slug = _OF_STATUS.get(error.status_code, "invalid-request")
             return Problem(slug, _of_router(error), status=error.status_code, headers=error.headers)
+        case errors.SummaryNotFoundError():
+            return Problem("summary-not-found", str(error))
         case errors.ActionNotFoundError():
             return Problem("action-not-found", str(error))
         case errors.MemoryNotFoundError():

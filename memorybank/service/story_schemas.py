@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, FailFast, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, FailFast, Field, model_validator
 
 from memorybank import inputs
 from memorybank.service.calls import checked_bank_name
-from memorybank.service.schemas import MAX_BANK_NAME, NAME, Identifier, Taken
+from memorybank.service.schemas import MAX_BANK_NAME, NAME, WHOLE, Identifier, Taken, absent
 from memorybank.story.log import MAX_ACTION_TEXT, ActionKind
 from memorybank.text import join_surrogates
 
@@ -91,13 +91,22 @@ class PendingList(_Given):
 
 
 class SummaryText(Taken):
-    """A Story Summary by the player's own hand."""
+    """A Story Summary by the player's own hand: either a text, or an earlier version anew."""
 
-    text: Annotated[str, BeforeValidator(_joined)] = Field(
-        description="what it says; the next one that a writer makes brings it up to date",
-        max_length=inputs.MAX_TEXT,
-        examples=["Mara is looking for the silver key."],
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+    text: Annotated[str, BeforeValidator(_joined), Field(max_length=inputs.MAX_TEXT)] = absent(
+        "what it says; the next one that a writer makes brings it up to date", ["Mara is looking for the silver key."]
     )
+    restore: Annotated[int, Field(ge=1, le=2**53), WHOLE] = absent(
+        "the version that is to hold again; it tells what it told, and no more", [1]
+    )
+
+    @model_validator(mode="after")
+    def _is_one(self) -> SummaryText:
+        if len(self.model_fields_set) != 1:
+            raise ValueError("give either text or restore")
+        return self
 
 
 class Summary(_Given):

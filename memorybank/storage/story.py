@@ -104,6 +104,7 @@ _CURRENT = (
     .limit(1)
 )
 _SUMMARIES = select(summaries).where(summaries.c.bank == _BANK).order_by(summaries.c.version.desc())
+_VERSION = select(summaries).where(summaries.c.bank == _BANK, summaries.c.version == bindparam("number"))
 _OLD_SUMMARIES = delete(summaries).where(summaries.c.bank == _BANK, summaries.c.version <= bindparam("oldest"))
 _CUT_SUMMARIES = (
     update(summaries)
@@ -236,6 +237,11 @@ class StoryTable:
     def summary(self, bank: str) -> StoredSummary | None:
         """Return the newest version of the Story Summary that holds: of this log, or of the player's own."""
         row = self._connection.execute(_CURRENT, {"of_bank": bank}).first()
+        return None if row is None else _summary(row)
+
+    def version(self, bank: str, version: int) -> StoredSummary | None:
+        """Return one version of the Story Summary."""
+        row = self._connection.execute(_VERSION, {"of_bank": bank, "number": version}).first()
         return None if row is None else _summary(row)
 
     def next_version(self, bank: str) -> int:

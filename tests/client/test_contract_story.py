@@ -15,7 +15,7 @@ from memorybank import InvalidInputError, Memory
 from memorybank.bank.info import LogChange, Pending, Summary
 from memorybank.client import RemoteBank, ServiceError
 from memorybank.embedding.testing import HashingEmbedder
-from memorybank.errors import ActionNotFoundError, BankNotFoundError, PreconditionError
+from memorybank.errors import ActionNotFoundError, BankNotFoundError, PreconditionError, SummaryNotFoundError
 from memorybank.host import BankHost
 from memorybank.writing.errors import WriterUnavailableError
 from memorybank.writing.rhythm import RHYTHMS, Rhythm
@@ -165,6 +165,21 @@ def test_the_summary_and_the_players_own(banks: Banks) -> None:
     assert [one.version for one in seen[9:]] == [4, 3, 2, 1]
 
 
+def test_a_restored_version_tells_what_it_told_and_no_more(banks: Banks) -> None:
+    def scenario(bank: Any, write_due: Callable[..., list[Memory]]) -> list[Any]:
+        for count in (15, 30):
+            bank.put_actions(log(count))
+            write_due()
+        told = [one.through for one in bank.summaries()]
+        again = bank.restore_summary(1)
+        return [told, again.text == bank.summaries()[-1].text, again.through, again.author, again.version]
+
+    assert same_for_all(banks, scenario) == [[24, 6], True, 6, "player", 3]
+    for kind in KINDS:
+        with pytest.raises(SummaryNotFoundError, match="no version 9"):
+            banks.open(kind, f"{kind} ünï?").restore_summary(9)
+
+
 def test_the_same_summary_again_is_one_however_long_the_log_is(banks: Banks) -> None:
     def scenario(bank: Any, _: Any) -> list[Any]:
         versions = [bank.edit_summary("Mara.").version, bank.edit_summary("Mara.").version]
@@ -251,7 +266,8 @@ def test_a_call_at_fault_changes_nothing(banks: Banks, kind: str) -> None:
         lambda: bank.put_actions([], after=""),
         lambda: bank.edit_summary(None),
         lambda: bank.edit_summary("x" * 100_001),
-        lambda: bank.restore_summary(1),
+        lambda: bank.restore_summary(0),
+        lambda: bank.restore_summary("1"),
         lambda: bank.branch(""),
         lambda: bank.branch("c", upto=""),
         lambda: bank.set_rhythm("4/8"),

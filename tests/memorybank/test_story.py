@@ -20,6 +20,7 @@ from memorybank.errors import (
     ModelError,
     PreconditionError,
     StorageError,
+    SummaryNotFoundError,
 )
 from memorybank.host import BankHost
 from memorybank.writing.errors import WriterUnavailableError
@@ -492,8 +493,12 @@ class TestSummary:
         newest = bank.summary()
         assert newest is not None
         assert (newest.text, newest.author, newest.version) == ("+ 1", "player", 5)
-        with pytest.raises(InvalidInputError, match="no version 99"):
+        with pytest.raises(SummaryNotFoundError, match="no version 99"):
             bank.restore_summary(99)
+        for wrong in (0, -1, "1", True, 1.0):
+            with pytest.raises(InvalidInputError, match="version"):
+                bank.restore_summary(wrong)  # type: ignore[arg-type]
+        assert len(bank.summaries()) == 5
 
     def test_a_damaged_rhythm_is_named_with_its_bank(self, bank: MemoryBank) -> None:
         bank.put_actions(log(3))

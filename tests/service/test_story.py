@@ -115,6 +115,12 @@ def test_the_summary(client: TestClient) -> None:
     current = client.get("/v1/banks/a/summary", params={"versions": "current"})
     assert current.json() == {"current": 2, "versions": [own.json()]}
     assert client.get("/v1/banks/a/summary", params={"versions": "newest"}).status_code == 422
+    back = client.put("/v1/banks/a/summary", json={"restore": 1})
+    assert (back.json()["version"], back.json()["text"]) == (3, found[0]["text"])
+    gone = client.put("/v1/banks/a/summary", json={"restore": 99})
+    assert (gone.status_code, gone.json()["type"].rpartition(":")[2]) == (404, "summary-not-found")
+    for wrong in ({}, {"text": "x", "restore": 1}, {"restore": 0}, {"restore": None}, {"text": None}):
+        assert client.put("/v1/banks/a/summary", json=wrong).status_code == 422, wrong
 
 
 def test_what_is_due_in_another_rhythm_is_written(client: TestClient) -> None:

@@ -74,16 +74,21 @@ async def get_summary(call: Reading, bank: BankName, versions: Versions = "all")
     return await call.run(work)
 
 
-@router.put("/v1/banks/{bank}/summary", **described("Write the Story Summary by hand", Summary, body=True))
+@router.put(
+    "/v1/banks/{bank}/summary",
+    **described("Write the Story Summary by hand", Summary, problems=["conflict", "summary-not-found"], body=True),
+)
 async def put_summary(call: Writing, bank: BankName, body: Json[SummaryText]) -> Response:
-    """Earlier versions stay; to restore one, send its text. The newest version again, of the same log, is still one."""
+    """Earlier versions stay, and each can be restored. The newest version again is still one."""
 
     def work() -> Response:
-        text = body.read().text
+        given = body.read()
         if call.bank(bank).info().created is None:
             call.service.bank_counts.check(call.caller.namespace)
         with phase("store"):
-            return json_response(summary_json(call.bank(bank).edit_summary(text)))
+            mine = call.bank(bank)
+            kept = mine.edit_summary(given.text) if given.restore is None else mine.restore_summary(given.restore)
+            return json_response(summary_json(kept))
 
     return await call.run(work)
 
