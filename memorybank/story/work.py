@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memorybank.storage.story_rows import StoredAction, StoredStory, StoredTask
-from memorybank.writing.rhythm import Rhythm
+from memorybank.writing.rhythm import Rhythm, next_summary
 from memorybank.writing.staleness import Made, Source, plan, source_hash
 
 if TYPE_CHECKING:
@@ -205,13 +205,10 @@ def _summary_due(reader: Reader, bank: str, story: StoredStory, rhythm: Rhythm, 
     through = 0 if summary is None else summary.through
     done = reader.story.tasks(bank, "summary", since=through)
     while True:
-        # It is due at the first multiple of `summary_every` at which one more span is complete, and tells all complete.
-        least = rhythm.untouched + (through // rhythm.every + 1) * rhythm.every
-        at = -(-least // rhythm.summary_every) * rhythm.summary_every
-        stop = (at - rhythm.untouched) // rhythm.every * rhythm.every
-        source = reader.story.chain(bank, stop - 1)
+        update = next_summary(rhythm, through)
+        stop, source = update.stop, reader.story.chain(bank, update.stop - 1)
         if (
-            at > story.length
+            update.at > story.length
             or source is None
             or any(work.start < stop and work.task.attempts < PATIENCE for work in open_)
         ):

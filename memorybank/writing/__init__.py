@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from memorybank.writing.errors import RejectedTextError, WriterError, WriterUnavailableError
 from memorybank.writing.port import MemoryWriter, SpanAction, SpanText, memory_from, summary_from
-from memorybank.writing.rhythm import RHYTHMS, Rhythm, Span, SummaryUpdate, due, spans, summary_due
+from memorybank.writing.rhythm import RHYTHMS, Rhythm, Span, SummaryUpdate, next_summary, spans
 from memorybank.writing.staleness import Due, Made, Plan, Source, plan, source_hash, source_of
 
 if TYPE_CHECKING:
@@ -45,13 +45,12 @@ __all__ = [
     "SummaryUpdate",
     "WriterError",
     "WriterUnavailableError",
-    "due",
     "memory_from",
+    "next_summary",
     "plan",
     "source_hash",
     "source_of",
     "spans",
-    "summary_due",
     "summary_from",
 ]
 

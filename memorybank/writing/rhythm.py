@@ -12,13 +12,13 @@ What may be done once memories exist and the log has changed under them is `stal
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from memorybank.errors import InvalidInputError
 
-__all__ = ["MOST", "RHYTHMS", "Rhythm", "Span", "SummaryUpdate", "due", "spans", "summary_due"]
+__all__ = ["MOST", "RHYTHMS", "Rhythm", "Span", "SummaryUpdate", "next_summary", "spans"]
 
 MOST = 10_000
 """The largest count that a rhythm may have, which is what one memory may have as source actions."""
@@ -74,13 +74,11 @@ class SummaryUpdate:
 
     Attributes:
         at: the length of the log at which it is due, a multiple of `summary_every`.
-        first: number of the first span that it tells and the summary does not yet.
-        last: number of the last one.
+        stop: position behind the last action that it tells: of the last span that is complete then.
     """
 
     at: int
-    first: int
-    last: int
+    stop: int
 
 
 def spans(count: int, rhythm: Rhythm) -> list[Span]:
@@ -95,38 +93,21 @@ def spans(count: int, rhythm: Rhythm) -> list[Span]:
     ]
 
 
-def due(count: int, rhythm: Rhythm, done: Collection[int] = ()) -> list[Span]:
-    """Return the complete spans that are not done yet, oldest first.
+def next_summary(rhythm: Rhythm, told: int = 0) -> SummaryUpdate:
+    """Return the first update of the Story Summary that has something to tell beyond what is told.
+
+    Made one after another, they give the same summary whatever the batches in which the actions arrived.
 
     Args:
-        count: actions in the log.
         rhythm: the bank's.
-        done: numbers of the spans that have their memory, or shall have none.
+        told: how many actions from the beginning on the summary tells already.
+
+    >>> next_summary(Rhythm()), next_summary(Rhythm(), told=6)
+    (SummaryUpdate(at=15, stop=6), SummaryUpdate(at=30, stop=24))
     """
-    return [span for span in spans(count, rhythm) if span.number not in done]
-
-
-def summary_due(count: int, rhythm: Rhythm, told: int = 0) -> list[SummaryUpdate]:
-    """Return the updates of the Story Summary that are due, oldest first.
-
-    Making them one after another gives the same summary whatever the batches in which the actions arrived. One update
-    from the first's `first` to the last's `last` tells the same events at the price of one call.
-
-    Args:
-        count: actions in the log.
-        rhythm: the bank's.
-        told: number of the newest span that the summary tells already.
-
-    >>> summary_due(31, Rhythm())
-    [SummaryUpdate(at=15, first=1, last=1), SummaryUpdate(at=30, first=2, last=4)]
-    """
-    updates = []
-    for at in range(rhythm.summary_every, count + 1, rhythm.summary_every):
-        complete = _complete(at, rhythm)
-        if complete > told:
-            updates.append(SummaryUpdate(at, told + 1, complete))
-            told = complete
-    return updates
+    least = rhythm.untouched + (told // rhythm.every + 1) * rhythm.every
+    at = -(-least // rhythm.summary_every) * rhythm.summary_every
+    return SummaryUpdate(at, _complete(at, rhythm) * rhythm.every)
 
 
 def _complete(count: int, rhythm: Rhythm) -> int:

@@ -56,12 +56,10 @@ class Due:
     Attributes:
         span: where it stands in the log.
         sources: its actions, oldest first.
-        replaces: keys of the stale memories that the new one takes the place of: those that share most with this span.
     """
 
     span: Span
     sources: tuple[Source, ...]
-    replaces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +111,19 @@ def plan(log: Sequence[Source], made: Iterable[Made], rhythm: Rhythm) -> Plan:
     valid = {key for _, _, key in kept}
     stale = [one for one in made if one.key not in valid]
     open_spans = _uncovered([(start, stop) for start, stop, _ in kept], len(log), rhythm)
-    wanted = [(span, tuple(log[span.start : span.stop])) for span in open_spans]
-    silent = tuple(span for span, sources in wanted if all(source.text_hash == NO_TEXT for source in sources))
-    wanted = [(span, sources) for span, sources in wanted if span not in silent]
-    replaced = _replaced(stale, [sources for _, sources in wanted])
+    due: list[Due] = []
+    silent: list[Span] = []
+    for span in open_spans:
+        sources = tuple(log[span.start : span.stop])
+        if all(source.text_hash == NO_TEXT for source in sources):
+            silent.append(span)
+        else:
+            due.append(Due(span, sources))
     return Plan(
         valid=tuple(key for _, _, key in kept),
         stale=tuple(one.key for one in stale),
-        due=tuple(Due(span, sources, replaced[place]) for place, (span, sources) in enumerate(wanted)),
-        silent=silent,
+        due=tuple(due),
+        silent=tuple(silent),
     )
 
 
@@ -165,14 +167,3 @@ def _uncovered(covered: Sequence[tuple[int, int]], count: int, rhythm: Rhythm) -
             begin = end
         number += 1
         begin = stop
-
-
-def _replaced(stale: Iterable[Made], wanted: Sequence[tuple[Source, ...]]) -> list[tuple[str, ...]]:
-    """Return for each wanted span the stale memories that share more actions with it than with any other."""
-    span_of = {source.id: place for place, sources in enumerate(wanted) for source in sources}
-    found: list[list[str]] = [[] for _ in wanted]
-    for one in stale:
-        shared = [span_of[source.id] for source in one.sources if source.id in span_of]
-        if shared:
-            found[max(sorted(set(shared)), key=shared.count)].append(one.key)
-    return [tuple(keys) for keys in found]

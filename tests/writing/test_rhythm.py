@@ -5,9 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybank.errors import InvalidInputError
-from memorybank.writing import RHYTHMS, Rhythm, Span, SummaryUpdate, due, spans, summary_due
+from memorybank.writing import RHYTHMS, Rhythm, Span, SummaryUpdate, next_summary, spans
 
 RHYTHM = st.builds(Rhythm, every=st.integers(1, 9), untouched=st.integers(0, 9), summary_every=st.integers(1, 20))
+
+
+def updates(count, rhythm, told=0):
+    """All updates that are due in a log of `count` actions, oldest first."""
+    found = []
+    while (update := next_summary(rhythm, told)).at <= count:
+        found.append(update)
+        told = update.stop
+    return found
 
 
 @pytest.mark.parametrize(
@@ -29,33 +38,28 @@ def test_the_older_rhythm_is_a_preset():
     older = RHYTHMS["4/8"]
     assert RHYTHMS["6/15"] == Rhythm() == Rhythm(6, 6, 15)
     assert [len(spans(count, older)) for count in (7, 8, 11, 12)] == [0, 1, 1, 2]
-    assert [update.at for update in summary_due(24, older)] == [8, 16, 24]
-
-
-def test_what_is_done_is_not_due():
-    assert due(24, Rhythm(), done={1, 3}) == [Span(2, 6, 12)]
-    assert due(24, Rhythm(), done={1, 2, 3}) == []
+    assert [update.at for update in updates(24, older)] == [8, 16, 24]
 
 
 @pytest.mark.parametrize(
     ("count", "told", "expected"),
     [
         (14, 0, []),
-        (15, 0, [SummaryUpdate(15, 1, 1)]),
-        (29, 1, []),
-        (30, 1, [SummaryUpdate(30, 2, 4)]),
-        (47, 0, [SummaryUpdate(15, 1, 1), SummaryUpdate(30, 2, 4), SummaryUpdate(45, 5, 6)]),
-        (47, 5, [SummaryUpdate(45, 6, 6)]),
-        (47, 6, []),
-        (30, 9, []),
+        (15, 0, [SummaryUpdate(15, 6)]),
+        (29, 6, []),
+        (30, 6, [SummaryUpdate(30, 24)]),
+        (47, 0, [SummaryUpdate(15, 6), SummaryUpdate(30, 24), SummaryUpdate(45, 36)]),
+        (47, 30, [SummaryUpdate(45, 36)]),
+        (47, 36, []),
+        (30, 54, []),
     ],
 )
 def test_the_summary_every_fifteen(count, told, expected):
-    assert summary_due(count, Rhythm(), told) == expected
+    assert updates(count, Rhythm(), told) == expected
 
 
 def test_no_summary_while_there_is_nothing_to_tell():
-    assert summary_due(40, Rhythm(every=50)) == []
+    assert updates(40, Rhythm(every=50)) == []
 
 
 @pytest.mark.parametrize("field", ["every", "untouched", "summary_every"])
@@ -76,11 +80,11 @@ def test_batches_make_no_difference(rhythm, batches):
     count, made, marks, told = 0, [], [], 0
     for batch in batches:
         count += batch
-        made += due(count, rhythm, {span.number for span in made})
-        marks += (updates := summary_due(count, rhythm, told))
-        told = max([told, *(update.last for update in updates)])
+        made += [span for span in spans(count, rhythm) if span not in made]
+        marks += (due := updates(count, rhythm, told))
+        told = max([told, *(update.stop for update in due)])
     assert made == spans(count, rhythm)
-    assert marks == summary_due(count, rhythm)
+    assert marks == updates(count, rhythm)
 
 
 @given(rhythm=RHYTHM, count=st.integers(0, 200))
@@ -91,6 +95,9 @@ def test_no_gap_no_overlap_and_the_newest_untouched(rhythm, count):
     assert all(span.stop - span.start == rhythm.every for span in found)
     used = found[-1].stop if found else 0
     assert used <= max(0, count - rhythm.untouched) < used + rhythm.every
-    told = [number for update in summary_due(count, rhythm) for number in range(update.first, update.last + 1)]
-    assert told == list(range(1, len(told) + 1))
-    assert len(told) <= len(found)
+    told = 0
+    for update in updates(count, rhythm):
+        assert update.at % rhythm.summary_every == 0
+        assert told < update.stop == rhythm.every * len(spans(update.at, rhythm)), "all that is complete then"
+        told = update.stop
+    assert told <= used
