@@ -135,7 +135,12 @@ async def _client(port: int, number: int, end: float, next_call: Callable[[int, 
         call = next_call(number, calls)
         calls += 1
         sent = time.perf_counter()
-        status = await _answered(*connection, call)
+        try:
+            status = await _answered(*connection, call)
+        except (OSError, EOFError):
+            status = 0
+            connection[1].close()
+            connection = await asyncio.open_connection("127.0.0.1", port)
         if 200 <= status < 300:
             found.milliseconds.append(1000 * (time.perf_counter() - sent))
         found.statuses[status] = found.statuses.get(status, 0) + 1

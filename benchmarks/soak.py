@@ -80,7 +80,7 @@ def _mean(values: list[float]) -> float:
 
 
 class _Mix:
-    """The calls of one slice: half of them searches; what is added in a slice is deleted at its end or in the next."""
+    """The calls of one slice: half of them searches; of what is added, all but the newest few is deleted again."""
 
     def __init__(self, parameters: Parameters, number: int) -> None:
         self._parameters = parameters

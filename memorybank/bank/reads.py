@@ -71,6 +71,11 @@ class BankReads:
             counts = reader.counts(self.name)
         return sum(counts.values()) if state is None else counts.get(inputs.checked_state(state), 0)
 
+    def exists(self) -> bool:
+        """Return whether the bank was ever written to: what `info` says, without counting its memories."""
+        with self._store.read() as reader:
+            return reader.bank(self.name) is not None
+
     def info(self) -> BankInfo:
         """Return what there is to know of the bank as a whole."""
         with self._store.read() as reader:

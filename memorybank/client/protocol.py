@@ -164,6 +164,10 @@ class Protocol:
         counts = (yield from self.info()).counts
         return sum(counts.values()) if known is None else counts.get(known, 0)
 
+    def exists(self) -> Steps[bool]:
+        """See `MemoryBank.exists`."""
+        return (yield from self.info()).created is not None
+
     def info(self) -> Steps[BankInfo]:
         """See `MemoryBank.info`."""
         answer = yield from self._or_none(Request("GET", self._place))

@@ -188,6 +188,10 @@ class RemoteBank(Connection):
         """Return the number of memories, or of those of one state."""
         return self._run(self._calls.count(state))
 
+    def exists(self) -> bool:
+        """Return whether the bank was ever written to."""
+        return self._run(self._calls.exists())
+
     def info(self) -> BankInfo:
         """Return what there is to know of the bank as a whole."""
         return self._run(self._calls.info())

@@ -187,6 +187,10 @@ class AsyncRemoteBank(Connection):
         """Return the number of memories, or of those of one state."""
         return await self._run(self._calls.count(state))
 
+    async def exists(self) -> bool:
+        """Return whether the bank was ever written to."""
+        return await self._run(self._calls.exists())
+
     async def info(self) -> BankInfo:
         """Return what there is to know of the bank as a whole."""
         return await self._run(self._calls.info())

@@ -7,6 +7,7 @@ what).
 from __future__ import annotations
 
 from memorybank.host.bank_host import BankHost, BankPage, HostStats
+from memorybank.host.index_ledger import LedgerStats
 from memorybank.host.keys import Access, ApiKey, KeyRing
 
-__all__ = ["Access", "ApiKey", "BankHost", "BankPage", "HostStats", "KeyRing"]
+__all__ = ["Access", "ApiKey", "BankHost", "BankPage", "HostStats", "KeyRing", "LedgerStats"]

@@ -6,7 +6,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
@@ -16,7 +16,7 @@ from memorybank.bank.info import BankInfo
 from memorybank.bank.reads import info_of
 from memorybank.errors import BankNotFoundError, PreconditionError
 from memorybank.forking import renew_after_fork
-from memorybank.host.index_ledger import IndexLedger
+from memorybank.host.index_ledger import IndexLedger, LedgerStats
 from memorybank.host.keys import KeyRing
 from memorybank.search.live_index import LiveIndex
 from memorybank.storage import Store, open_store
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["BankHost", "BankPage", "HostStats"]
 
 INDEX_BYTES = 1 << 30
-"""Bytes of indexes kept in memory: 3,000 banks of 200 memories, or one of 600,000."""
+"""Bytes of indexes kept in memory: 3,000 banks of 200 memories, or one of 1,200,000 in half precision."""
 MOST_BANKS = 10_000
 """Banks whose objects are kept; one without its index takes some kilobytes."""
 
@@ -51,19 +51,11 @@ class HostStats:
 
     Attributes:
         banks: bank objects at hand.
-        indexes: how many indexes are in memory.
-        bytes: what they take, about.
-        hits: searches that found their index in memory.
-        misses: searches that had to build it.
-        evictions: indexes that had to go.
+        indexes: of their indexes.
     """
 
     banks: int
-    indexes: int
-    bytes: int
-    hits: int
-    misses: int
-    evictions: int
+    indexes: LedgerStats
 
 
 class BankHost:
@@ -207,7 +199,7 @@ class BankHost:
 
     def stats(self) -> HostStats:
         """Return what is in memory now, and what has been since the start."""
-        return HostStats(len(self._banks), **asdict(self._ledger.stats()))
+        return HostStats(len(self._banks), self._ledger.stats())
 
     def close(self) -> None:
         """Close the database. Nothing has to be saved."""

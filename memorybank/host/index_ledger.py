@@ -21,14 +21,14 @@ class LedgerStats:
     """What the ledger has seen since it was made.
 
     Attributes:
-        indexes: how many are in memory.
+        held: how many are in memory.
         bytes: what they take, about.
         hits: searches that found their index in memory.
         misses: searches that had to build it.
         evictions: indexes that had to go.
     """
 
-    indexes: int
+    held: int
     bytes: int
     hits: int
     misses: int

@@ -92,6 +92,11 @@ class Call:
         """Return a bank of the caller. Other callers' banks of that name are others."""
         return self.service.host.bank(self.stored_name(name))
 
+    def may_make(self, name: str) -> None:
+        """Raise a 409 problem if a write would make a bank, and the caller may have no other."""
+        if not self.bank(name).exists():
+            self.service.bank_counts.check(self.caller.namespace)
+
     def must_write(self) -> None:
         """Raise a 403 problem if the caller may only read."""
         if self.caller.access != "write":

@@ -91,11 +91,11 @@ class _State(Collector):
         yield _gauge("memorybank_in_flight", "Calls let in and not yet answered.", self._pool.inside)
         yield _gauge("memorybank_queued_calls", "Calls that wait for a thread.", self._pool.queued)
         yield _gauge("memorybank_banks_in_memory", "Banks at hand.", stats.banks)
-        yield _gauge("memorybank_indexes_in_memory", "Indexes at hand.", stats.indexes)
-        yield _gauge("memorybank_index_bytes", "Memory that they take, about.", stats.bytes)
-        yield _counter("memorybank_index_hits", "Searches that found their index in memory.", stats.hits)
-        yield _counter("memorybank_index_misses", "Searches that had to build it.", stats.misses)
-        yield _counter("memorybank_index_evictions", "Indexes that had to go.", stats.evictions)
+        yield _gauge("memorybank_indexes_in_memory", "Indexes at hand.", stats.indexes.held)
+        yield _gauge("memorybank_index_bytes", "Memory that they take, about.", stats.indexes.bytes)
+        yield _counter("memorybank_index_hits", "Searches that found their index in memory.", stats.indexes.hits)
+        yield _counter("memorybank_index_misses", "Searches that had to build it.", stats.indexes.misses)
+        yield _counter("memorybank_index_evictions", "Indexes that had to go.", stats.indexes.evictions)
         if embedder is not None:
             hits = max(0, embedder.asked - embedder.missed) if embedder.has_cache else 0
             yield _gauge("memorybank_queued_texts", "Texts that wait to be embedded.", embedder.batching.queued)

@@ -84,10 +84,15 @@ class StoryWork:
     def _round(self) -> bool:
         """Write a little of each bank that has something due; return whether anything was tried."""
         tried = 0
+        now = time.monotonic()
+        # Who has been let be for long enough is no longer known: it may be gone.
+        self._left_alone = {
+            name: (until, pause) for name, (until, pause) in self._left_alone.items() if now < until + LONGEST_PAUSE
+        }
         for name in self._host.due_banks(limit=BANKS + len(self._left_alone)):
             if self._ended.is_set():
                 return False
-            if time.monotonic() < self._left_alone.get(name, (0.0, 0.0))[0]:
+            if now < self._left_alone.get(name, (0.0, 0.0))[0]:
                 continue
             try:
                 tried += self._write(name)

@@ -3,8 +3,9 @@
 `python -m memorybank.storage.citus | psql postgresql://…` runs them, once, when a bank was opened there for the first
 time: the tables are there, and nothing is in them yet.
 
-All rows of one bank lie on one node then, and every statement of `reading.py` and `writing.py` names its bank, so each
-is answered by one shard. The exception is the list of the banks of a namespace: it asks all shards.
+All rows of one bank lie on one node then, and every statement of `reading.py`, `writing.py` and `story.py` names its
+bank, so each is answered by one shard. Two questions are not about one bank and ask all shards: which banks a namespace
+has, and which have something to be written. A branch writes to the shards of two banks.
 """
 
 from __future__ import annotations

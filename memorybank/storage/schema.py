@@ -11,7 +11,7 @@ What is written where, as other programs may rely on it:
   state last changed, `deletions.revision` when the row went. So an index that has seen revision r catches up by what
   is greater than r.
 * `api_keys.secret_hash`: SHA-256 of the secret, in hexadecimal; the secret itself is nowhere. The table belongs to no
-  bank and is small: with Citus, a reference table.
+  bank and is small: with Citus it stays on the coordinator.
 * `writer`: what wrote the memory from the log; null for one written by hand, and so are then `span` (the position of
   its first action in the log), `source` and `source_hashes` (the hashes of its span and of the texts of its actions,
   see `writing/staleness.py`) and `held_state` (what a `stale` memory was before). `reason`: why it is in its state.

@@ -78,6 +78,7 @@ def test_what_is_stored_comes_back_the_same(banks: Banks) -> None:
 
 def test_a_life(bank: Any) -> None:
     assert (bank.count(), bank.list(), bank.search("wolf"), bank.mark_used(["m1"])) == (0, [], [], 0)
+    assert bank.exists() is (bank.info().created is not None)
     info = bank.info()
     assert (info.name, info.model, info.counts, info.revision, info.created) == (bank.name, None, {}, 0, None)
     one = bank.add("The gate opens.", actions=["a1"], metadata={"k": 1})

@@ -40,7 +40,10 @@ def test_a_bank_is_one_object_and_need_not_exist(host: BankHost) -> None:
     assert host.bank("a") is host.bank("a")
     assert host.bank("a") is not host.bank("b")
     assert host.bank("a").search("wolf") == []
+    assert not host.bank("a").exists()
     assert host.banks().banks == ()
+    fill(host, "a", 1)
+    assert host.bank("a").exists()
 
 
 def test_banks_do_not_mix(host: BankHost) -> None:
@@ -53,35 +56,39 @@ def test_indexes_stay_within_the_limit_and_the_least_recently_used_go(database: 
     with BankHost.open(database, embedder=HashingEmbedder(256), index_bytes=2 * INDEX_OF_TEN) as host:
         for name in ("a", "b", "c"):
             fill(host, name).search("wolf")
-        assert (host.stats().indexes, host.stats().bytes, host.stats().evictions) == (2, 2 * INDEX_OF_TEN, 1)
+        assert (host.stats().indexes.held, host.stats().indexes.bytes, host.stats().indexes.evictions) == (
+            2,
+            2 * INDEX_OF_TEN,
+            1,
+        )
         host.bank("b").search("wolf")
-        assert (host.stats().hits, host.stats().misses) == (1, 3)
+        assert (host.stats().indexes.hits, host.stats().indexes.misses) == (1, 3)
         assert len(host.bank("a").search("wolf")) == 10, "what was evicted is found all the same"
         host.bank("b").search("wolf")
-        assert (host.stats().hits, host.stats().misses, host.stats().evictions) == (2, 4, 2)
+        assert (host.stats().indexes.hits, host.stats().indexes.misses, host.stats().indexes.evictions) == (2, 4, 2)
 
 
 def test_an_index_beyond_the_limit_serves_and_pushes_out_all_others(database: Path) -> None:
     with BankHost.open(database, embedder=HashingEmbedder(256), index_bytes=1) as host:
         fill(host, "a").search("wolf")
         assert len(fill(host, "b").search("wolf")) == 10
-        assert host.stats().indexes == 1
+        assert host.stats().indexes.held == 1
 
 
 def test_the_size_follows_what_is_added(host: BankHost) -> None:
     bank = fill(host, "a")
     bank.search("wolf")
-    assert host.stats().bytes == INDEX_OF_TEN
+    assert host.stats().indexes.bytes == INDEX_OF_TEN
     bank.delete("m1", "m2", "m3", "m4", "m5")
     bank.search("wolf")
-    assert host.stats().bytes == INDEX_OF_TEN // 2
+    assert host.stats().indexes.bytes == INDEX_OF_TEN // 2
 
 
 def test_objects_of_banks_are_bounded(host: BankHost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bank_host, "MOST_BANKS", 2)
     for name in ("a", "b", "c"):
         fill(host, name).search("wolf")
-    assert (host.stats().banks, host.stats().indexes, host.stats().bytes) == (2, 2, 2 * INDEX_OF_TEN)
+    assert (host.stats().banks, host.stats().indexes.held, host.stats().indexes.bytes) == (2, 2, 2 * INDEX_OF_TEN)
     assert len(host.bank("a").search("wolf")) == 10
 
 
@@ -108,7 +115,7 @@ def test_eviction_while_others_search(database: Path) -> None:
         for thread in threads:
             thread.join()
         assert not failures
-        assert host.stats().bytes <= 2 * INDEX_OF_TEN
+        assert host.stats().indexes.bytes <= 2 * INDEX_OF_TEN
 
 
 def test_banks_are_listed_by_namespace_in_order_and_in_pages(host: BankHost) -> None:
@@ -142,7 +149,7 @@ def test_deleting_a_bank_deletes_all_of_it_and_its_namesake_starts_anew(host: Ba
     host.delete_bank("a")
     assert bank.search("wolf") == []
     assert [one.name for one in host.banks().banks] == ["b"]
-    assert host.stats().indexes == 0
+    assert host.stats().indexes.held == 0
     with pytest.raises(BankNotFoundError, match="'a'"):
         host.delete_bank("a")
     fill(host, "a", 1)

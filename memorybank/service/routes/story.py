@@ -44,8 +44,7 @@ async def put_actions(call: Writing, bank: BankName, body: Json[Actions]) -> Res
 
     def work() -> Response:
         given = body.read()
-        if call.bank(bank).info().created is None:
-            call.service.bank_counts.check(call.caller.namespace)
+        call.may_make(bank)
         with phase("store"):
             change = call.bank(bank).put_actions(given.actions, after=given.after)
         call.service.story_work.wake()
@@ -83,8 +82,7 @@ async def put_summary(call: Writing, bank: BankName, body: Json[SummaryText]) ->
 
     def work() -> Response:
         given = body.read()
-        if call.bank(bank).info().created is None:
-            call.service.bank_counts.check(call.caller.namespace)
+        call.may_make(bank)
         with phase("store"):
             mine = call.bank(bank)
             kept = mine.edit_summary(given.text) if given.restore is None else mine.restore_summary(given.restore)
