@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from assembler.action_log import Action, ActionLog
     from assembler.adventure import Adventure, StoryCard
-    from assembler.bank import bank_of
+    from assembler.bank import bank_of, with_story_summary
     from assembler.context import AssembledContext, Message, assemble
     from assembler.document import UnknownFieldWarning, dumps, from_dict, load, loads, to_dict
     from assembler.errors import AdventureError, AssemblerError, ContextTooSmallError, SettingsError
@@ -48,12 +48,13 @@ __all__ = [
     "load",
     "loads",
     "to_dict",
+    "with_story_summary",
 ]
 
 _MODULES = {
     "action_log": ("Action", "ActionLog"),
     "adventure": ("Adventure", "StoryCard"),
-    "bank": ("bank_of",),
+    "bank": ("bank_of", "with_story_summary"),
     "context": ("AssembledContext", "Message", "assemble"),
     "document": ("UnknownFieldWarning", "dumps", "from_dict", "load", "loads", "to_dict"),
     "errors": ("AdventureError", "AssemblerError", "ContextTooSmallError", "SettingsError"),

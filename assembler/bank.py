@@ -1,4 +1,4 @@
-"""A memory bank made from an adventure document's own memories (SPEC.md section 8)."""
+"""Between an adventure and a bank: the document's own memories as a bank, a bank's Story Summary in the document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from memorybank.embedding import Embedder
     from memorybank.memory import Recalled
 
-__all__ = ["EmptyBank", "bank_of"]
+__all__ = ["EmptyBank", "bank_of", "with_story_summary"]
 
 
 class EmptyBank:
@@ -56,3 +56,17 @@ def bank_of(
         bank.close()
         raise
     return bank
+
+
+def with_story_summary(adventure: Adventure, bank: MemoryBank) -> Adventure:
+    """Return the adventure with the Story Summary that the bank has written (SPEC.md section 9).
+
+    The document's own text goes before it. `/v1/context` and `assembler build --bank` do the same.
+
+    Raises:
+        memorybank.errors.StorageError: the bank cannot be read.
+    """
+    if adventure.story_summary.strip():
+        return adventure
+    summary = bank.summary()
+    return adventure if summary is None else replace(adventure, story_summary=summary.text)

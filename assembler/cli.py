@@ -105,7 +105,7 @@ def _build(call: argparse.Namespace) -> int:
     adventure = _read(call.file)
     if adventure.last_action is None and (adventure.story_cards or adventure.memories):
         note("note: there is no action with text, so no card can match and nothing is recalled; add actions")
-    with _bank(call, adventure) as bank:
+    with _bank(call, adventure) as (adventure, bank):
         context = assemble(adventure, bank, settings, anchor=call.anchor)
     if call.json:
         print(json.dumps(context.to_dict(), ensure_ascii=False, indent=2))
@@ -154,19 +154,19 @@ def _read(file: str) -> Adventure:
 
 
 @contextlib.contextmanager
-def _bank(call: argparse.Namespace, adventure: Adventure) -> Iterator[MemoryBank | EmptyBank | None]:
-    """Open the bank that the call asks for: the stored one, the document's own, or none."""
-    from assembler.bank import EmptyBank, bank_of
+def _bank(call: argparse.Namespace, adventure: Adventure) -> Iterator[tuple[Adventure, MemoryBank | EmptyBank | None]]:
+    """Open the bank that the call asks for: the stored one, with its Story Summary, the document's own, or none."""
+    from assembler.bank import EmptyBank, bank_of, with_story_summary
 
     if call.bank is None and call.bank_name is not None:
         raise AdventureError("--bank-name: goes with --bank, which names the database")
     if call.bank is not None and not adventure.memory_bank:
         raise AdventureError("memory_bank: the document turns the bank off; leave --bank out, or make it true there")
     if call.no_memory_bank or not adventure.memory_bank:
-        yield None
+        yield adventure, None
         return
     if call.bank is None and not adventure.memories:
-        yield EmptyBank()
+        yield adventure, EmptyBank()
         return
     from memorybank import MemoryBank
     from memorybank.embedding import DEFAULT_MODEL, open_embedder
@@ -174,12 +174,12 @@ def _bank(call: argparse.Namespace, adventure: Adventure) -> Iterator[MemoryBank
     embedder = open_embedder(call.model or DEFAULT_MODEL, on_wait=note)
     if call.bank is None:
         with progress_bar("embedding memories") as progress, bank_of(adventure, embedder, progress=progress) as bank:
-            yield bank
+            yield adventure, bank
     else:
         if adventure.memories:
             note(f"note: --bank recalls from a database; the {len(adventure.memories)} in the document are not used")
         with MemoryBank.open(call.bank, bank=call.bank_name or "default", embedder=embedder, create=False) as bank:
-            yield bank
+            yield with_story_summary(adventure, bank), bank
 
 
 def _serve(call: argparse.Namespace) -> int:

@@ -16,17 +16,23 @@ from __future__ import annotations
 
 from memorybank.bank import MemoryBank
 from memorybank.errors import (
+    ActionNotFoundError,
+    BankNotFoundError,
     InvalidInputError,
     MemoryBankError,
     MemoryNotFoundError,
     ModelError,
     ModelMismatchError,
+    PreconditionError,
     StorageError,
+    SummaryNotFoundError,
     TokenizerError,
 )
 from memorybank.memory import Memory, NewMemory, Recalled
 
 __all__ = [
+    "ActionNotFoundError",
+    "BankNotFoundError",
     "InvalidInputError",
     "Memory",
     "MemoryBank",
@@ -35,7 +41,9 @@ __all__ = [
     "ModelError",
     "ModelMismatchError",
     "NewMemory",
+    "PreconditionError",
     "Recalled",
     "StorageError",
+    "SummaryNotFoundError",
     "TokenizerError",
 ]

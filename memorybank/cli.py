@@ -209,7 +209,7 @@ def _search(given: argparse.Namespace) -> int:
             explain=given.explain,
         )
     if given.json:
-        output.print_json({"results": [output.recalled_json(one) for one in found]})
+        output.print_json({"results": [one.to_dict() for one in found]})
         return 0
     parts = [" ".join(f"{name}={value:.4f}" for name, value in (one.parts or {}).items()) for one in found]
     rows = [(one.rank, f"{one.similarity:.4f}", one.memory.id, one.memory.text) for one in found]
@@ -275,7 +275,7 @@ def _yes(value: bool) -> str:
 
 def _print_memories(given: argparse.Namespace, memories: Sequence[Memory], **more: Any) -> int:
     if given.json:
-        output.print_json({"memories": [output.memory_json(one) for one in memories], **more})
+        output.print_json({"memories": [one.to_dict() for one in memories], **more})
         return 0
     rows = [(one.id, one.state + (" pinned" if one.pinned else ""), one.text) for one in memories]
     output.print_rows(("id", "state", "text"), rows)

@@ -10,9 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from memorybank.console import shown
-from memorybank.memory import Memory, Recalled
 
-__all__ = ["memory_json", "plain_json", "print_json", "print_rows", "recalled_json"]
+__all__ = ["plain_json", "print_json", "print_rows"]
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -39,15 +38,6 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     Console().print(table)
 
 
-def memory_json(memory: Memory) -> dict[str, Any]:
-    """Return a memory as JSON: times in ISO 8601, and nothing of how it is stored."""
-    return {
-        **{name: value for name, value in asdict(memory).items() if name != "ordinal"},
-        "created": memory.created.isoformat(),
-        "last_used": None if memory.last_used is None else memory.last_used.isoformat(),
-    }
-
-
 def plain_json(value: Any) -> dict[str, Any]:
     """Return a dataclass as JSON, its times in ISO 8601."""
     return {name: _plain(found) for name, found in asdict(value).items()}
@@ -55,9 +45,3 @@ def plain_json(value: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
-
-
-def recalled_json(found: Recalled) -> dict[str, Any]:
-    """Return a search result as JSON; `parts` only when they were asked for."""
-    parts = {} if found.parts is None else {"parts": dict(found.parts)}
-    return {"memory": memory_json(found.memory), "similarity": found.similarity, "rank": found.rank, **parts}

@@ -90,6 +90,25 @@ class Memory:
         parts = (self.id, self.text, self.actions, self.pinned, dict(self.metadata), self.state, str(self.created))
         return fingerprint(*parts)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as the command line prints it and the HTTP API sends it: times in ISO 8601."""
+        return {
+            "id": self.id,
+            "text": self.text,
+            "actions": list(self.actions),
+            "pinned": self.pinned,
+            "metadata": dict(self.metadata),
+            "state": self.state,
+            "reason": self.reason,
+            "writer": self.writer,
+            "model": self.model,
+            "ordinal": self.ordinal,
+            "created": self.created.isoformat(),
+            "last_used": None if self.last_used is None else self.last_used.isoformat(),
+            "use_count": self.use_count,
+            "version": self.version,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
@@ -109,3 +128,12 @@ class Recalled:
     rank: int
     parts: Mapping[str, float] | None = None
     retold_by: tuple[tuple[str, float], ...] = ()
+
+    def to_dict(self, *, retellings: bool = False) -> dict[str, Any]:
+        """Return it as JSON; `parts` only if there are some, `retold_by` only if `retellings` were asked for."""
+        result: dict[str, Any] = {"memory": self.memory.to_dict(), "similarity": self.similarity, "rank": self.rank}
+        if self.parts is not None:
+            result["parts"] = dict(self.parts)
+        if retellings:
+            result["retold_by"] = [{"id": id_, "cosine": cosine} for id_, cosine in self.retold_by]
+        return result

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assembler.bank import EmptyBank, bank_of
+from assembler.bank import EmptyBank, bank_of, with_story_summary
 from assembler.context import AssembledContext, assemble
 from assembler.document import from_dict
 from assembler.errors import AdventureError, ContextTooSmallError, SettingsError
@@ -86,9 +86,8 @@ def pack(
         raise _at_fault("bank", "goes with the memory bank turned on, and the document or `memory_bank` turns it off")
     if asked.commit and asked.bank is None:
         raise _at_fault("commit", "goes with `bank`: only a stored bank counts uses")
-    if asked.bank is not None and not adventure.story_summary.strip():
-        summary = stored(asked.bank).summary()  # the document's own goes before it
-        adventure = adventure if summary is None else replace(adventure, story_summary=summary.text)
+    if asked.bank is not None:
+        adventure = with_story_summary(adventure, stored(asked.bank))
     with _bank(asked.bank, adventure, stored, embedder) as bank, phase("assemble"):
         try:
             context = assemble(adventure, bank, settings, anchor=asked.anchor)

@@ -10,16 +10,13 @@ from typing import Any
 from starlette.responses import Response
 
 from memorybank.bank.info import BankInfo, LogChange, Pending, Summary
-from memorybank.memory import Memory, Recalled
 
 __all__ = [
     "bank_json",
     "change_json",
     "etag",
     "json_response",
-    "memory_json",
     "pending_json",
-    "recalled_json",
     "summary_json",
 ]
 
@@ -39,26 +36,6 @@ def etag(version: str) -> dict[str, str]:
     return {"ETag": f'"{version}"'}
 
 
-def memory_json(memory: Memory) -> dict[str, Any]:
-    """Return a memory."""
-    return {
-        "id": memory.id,
-        "text": memory.text,
-        "actions": list(memory.actions),
-        "pinned": memory.pinned,
-        "metadata": dict(memory.metadata),
-        "state": memory.state,
-        "reason": memory.reason,
-        "writer": memory.writer,
-        "model": memory.model,
-        "ordinal": memory.ordinal,
-        "created": memory.created.isoformat(),
-        "last_used": None if memory.last_used is None else memory.last_used.isoformat(),
-        "use_count": memory.use_count,
-        "version": memory.version,
-    }
-
-
 def bank_json(info: BankInfo, name: str) -> dict[str, Any]:
     """Return a bank under the name by which the caller knows it."""
     return {
@@ -72,16 +49,6 @@ def bank_json(info: BankInfo, name: str) -> dict[str, Any]:
         "version": info.version,
         "rhythm": None if info.rhythm is None else asdict(info.rhythm),
     }
-
-
-def recalled_json(found: Recalled, *, retellings: bool) -> dict[str, Any]:
-    """Return a search result; `parts` and `retold_by` only if they were asked for."""
-    result = {"memory": memory_json(found.memory), "similarity": found.similarity, "rank": found.rank}
-    if found.parts is not None:
-        result["parts"] = dict(found.parts)
-    if retellings:
-        result["retold_by"] = [{"id": id_, "cosine": cosine} for id_, cosine in found.retold_by]
-    return result
 
 
 def change_json(change: LogChange) -> dict[str, Any]:

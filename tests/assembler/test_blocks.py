@@ -12,6 +12,7 @@ from memorybank.memory import NewMemory
 from memorybank.tokenizer import Tokenizer, open_tokenizer
 from tests.support.banks import RankedBank
 from tests.support.strategies import byte_level_bpe
+from tests.support.words import Words
 
 
 class JoinsCostMore:
@@ -45,19 +46,6 @@ class JoinsCostLess:
 @pytest.fixture(params=["o200k_base", "cl100k_base", "byte level"], scope="module")
 def tokenizer(request) -> Tokenizer:
     return open_tokenizer(byte_level_bpe() if request.param == "byte level" else request.param)
-
-
-class Words:
-    """One token for each word."""
-
-    name = "words"
-    is_estimate = False
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-    def starts(self, text: str) -> list[int]:
-        return [word.start() for word in re.finditer(r"\S+", text)]
 
 
 # What a block is.

@@ -1,6 +1,5 @@
 """How a context size is divided, and how what one part cannot use flows to the others (SPEC.md sections 3 and 4)."""
 
-import re
 from dataclasses import dataclass
 
 import pytest
@@ -12,20 +11,7 @@ from assembler.budget import Shares, card_window, required_limit, split
 from memorybank.memory import NewMemory
 from memorybank.tokenizer import open_tokenizer
 from tests.support.banks import RankedBank
-
-
-class Words:
-    """One token for each word: costs can be worked out by hand."""
-
-    name = "words"
-    is_estimate = False
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-    def starts(self, text: str) -> list[int]:
-        return [word.start() for word in re.finditer(r"\S+", text)]
-
+from tests.support.words import Words
 
 WORDS = Words()
 

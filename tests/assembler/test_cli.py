@@ -522,3 +522,17 @@ def test_an_output_that_is_a_link_stays_one(file, tmp_path, run):
     assert link.is_symlink()
     assert target.read_text(encoding="utf-8").startswith("You stand at gate 1.")
     assert_one_clear_line(*run("export", file, "--as", "text", "-o", tmp_path))
+
+
+def test_the_story_summary_comes_from_the_stored_bank_unless_the_document_has_one(stored, story, run):
+    from memorybank import MemoryBank
+    from memorybank.embedding.testing import HashingEmbedder
+
+    with MemoryBank.open(stored, "tale", embedder=HashingEmbedder()) as bank:
+        bank.put_actions([{"id": "a1", "kind": "do", "text": "help the wolf with its paw"}])
+        bank.edit_summary("Mara fled from the chapel.")
+    call = ("build", story, "--bank", stored, "--bank-name", "tale", "--model", "hashing-64", "--text")
+    assert "Story Summary:\nMara fled from the chapel.\n" in run(*call)[1]
+    story.write_text(json.dumps(json.loads(story.read_text()) | {"story_summary": "The war is over."}))
+    code, out, _ = run(*call)
+    assert (code, "Mara fled" in out, "Story Summary:\nThe war is over.\n" in out) == (0, False, True)

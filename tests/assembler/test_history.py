@@ -11,20 +11,7 @@ from assembler import Action, ActionLog, Adventure, AssembledContext, Settings, 
 from memorybank.memory import NewMemory
 from memorybank.tokenizer import open_tokenizer
 from tests.support.banks import RankedBank
-
-
-class Words:
-    """One token for each word: costs can be worked out by hand."""
-
-    name = "words"
-    is_estimate = False
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-    def starts(self, text: str) -> list[int]:
-        return [word.start() for word in re.finditer(r"\S+", text)]
-
+from tests.support.words import Words
 
 WORDS = Words()
 

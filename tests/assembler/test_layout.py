@@ -8,20 +8,7 @@ import pytest
 from assembler import Action, Adventure, AssembledContext, Message, Settings, StoryCard, assemble
 from memorybank.memory import NewMemory
 from tests.support.banks import RankedBank
-
-
-class Words:
-    """One token for each word: costs can be worked out by hand."""
-
-    name = "words"
-    is_estimate = False
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-    def starts(self, text: str) -> list[int]:
-        return [word.start() for word in re.finditer(r"\S+", text)]
-
+from tests.support.words import Words
 
 WORDS = Words()
 

@@ -1,6 +1,5 @@
 """Memory Bank: ranked by relevance to the last action, taken while they fit, in story order (SPEC.md section 4)."""
 
-import re
 from dataclasses import dataclass, replace
 
 import pytest
@@ -8,20 +7,7 @@ import pytest
 from assembler import Action, Adventure, AssembledContext, Settings, assemble
 from memorybank.memory import NewMemory, Recalled
 from tests.support.banks import RankedBank
-
-
-class Words:
-    """One token for each word: costs can be worked out by hand."""
-
-    name = "words"
-    is_estimate = False
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-    def starts(self, text: str) -> list[int]:
-        return [word.start() for word in re.finditer(r"\S+", text)]
-
+from tests.support.words import Words
 
 WORDS = Words()
 REDUNDANT = "already in history"

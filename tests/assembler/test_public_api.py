@@ -40,8 +40,11 @@ NAMES = {
         "load",
         "loads",
         "to_dict",
+        "with_story_summary",
     ],
     "memorybank": [
+        "ActionNotFoundError",
+        "BankNotFoundError",
         "InvalidInputError",
         "Memory",
         "MemoryBank",
@@ -50,8 +53,10 @@ NAMES = {
         "ModelError",
         "ModelMismatchError",
         "NewMemory",
+        "PreconditionError",
         "Recalled",
         "StorageError",
+        "SummaryNotFoundError",
         "TokenizerError",
     ],
 }

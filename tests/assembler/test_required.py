@@ -1,25 +1,11 @@
 """Required: Front Memory and Last Action whole, then four components under the limit (SPEC.md section 3)."""
 
-import re
 import time
 
 import pytest
 
 from assembler import Action, Adventure, AssembledContext, ContextTooSmallError, Settings, assemble
-
-
-class Words:
-    """One token for each word: costs can be worked out by hand."""
-
-    name = "words"
-    is_estimate = False
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-    def starts(self, text: str) -> list[int]:
-        return [word.start() for word in re.finditer(r"\S+", text)]
-
+from tests.support.words import Words
 
 WORDS = Words()
 ORDER = ["authors_note", "plot_essentials", "ai_instructions", "story_summary"]

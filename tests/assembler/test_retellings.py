@@ -1,6 +1,5 @@
 """The same event told twice takes one slot of a context (SPEC.md section 9): newest telling, pinned before newest."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -12,19 +11,7 @@ from memorybank import MemoryBank
 from memorybank.embedding.testing import HashingEmbedder
 from memorybank.memory import NewMemory, Recalled
 from tests.support.banks import RankedBank
-
-
-class Words:
-    """One token for each word."""
-
-    name = "words"
-    is_estimate = False
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-    def starts(self, text: str) -> list[int]:
-        return [word.start() for word in re.finditer(r"\S+", text)]
+from tests.support.words import Words
 
 
 class RetoldBank(RankedBank):

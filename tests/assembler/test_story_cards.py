@@ -1,26 +1,12 @@
 """Story Cards: which actions are looked at, what goes in, and in which order (SPEC.md section 4)."""
 
-import re
 import time
 
 import pytest
 
 from assembler import Action, Adventure, AssembledContext, Settings, StoryCard, assemble
 from assembler.table import render
-
-
-class Words:
-    """One token for each word: costs can be worked out by hand."""
-
-    name = "words"
-    is_estimate = False
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-    def starts(self, text: str) -> list[int]:
-        return [word.start() for word in re.finditer(r"\S+", text)]
-
+from tests.support.words import Words
 
 WORDS = Words()
 REQUIRED = 3

@@ -94,7 +94,7 @@ def test_json_for_programs(shell: Shell) -> None:
     [memory] = shell.json("add", "門 opens", "--id", "g", "--action", "a1", "--action", "a2", "--pin")["memories"]
     assert set(memory) == {
         "id", "text", "actions", "pinned", "metadata", "state", "model", "created", "last_used", "use_count",
-        "writer", "reason",
+        "writer", "reason", "ordinal", "version",
     }  # fmt: skip
     assert (memory["id"], memory["actions"], memory["pinned"], memory["last_used"]) == ("g", ["a1", "a2"], True, None)
     assert shell.json("list") == {"memories": [memory], "cursor": None}

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from memorybank.memory import Memory as StoredMemory
 from memorybank.memory import State
-from memorybank.service.answers import etag, json_response, memory_json
+from memorybank.service.answers import etag, json_response
 from memorybank.service.bodies import Json, ServiceRoute
 from memorybank.service.calls import BankName, Call, MemoryId, Reading, Writing
 from memorybank.service.cursors import opened, sealed
@@ -89,7 +89,7 @@ def _page(
         page = bank.page(state=state, limit=min(CHUNK, limit - len(memories)), cursor=cursor)
         cursor = page.cursor
         for memory in page.memories:
-            memories.append(memory_json(memory))
+            memories.append(memory.to_dict())
             characters += len(memory.text) + len(str(memory.metadata))
             if characters > PAGE_CHARACTERS:
                 last = memory is page.memories[-1] and page.cursor is None
@@ -160,7 +160,7 @@ async def get_memory(call: Reading, bank: BankName, id: MemoryId) -> Response:
         memory = call.bank(bank).get(id)
         if call.conditions.is_known(memory.version):
             return Response(status_code=304, headers=etag(memory.version))
-        return json_response(memory_json(memory), headers=etag(memory.version))
+        return json_response(memory.to_dict(), headers=etag(memory.version))
 
     return await call.run(work)
 
@@ -184,7 +184,7 @@ async def edit_memory(call: Writing, bank: BankName, id: MemoryId, body: Json[Me
         settled = _settled(call, bank, id)
         with phase("store"):
             memory = call.bank(bank).edit(id, **changes, if_match=settled)
-        return json_response(memory_json(memory), headers=etag(memory.version))
+        return json_response(memory.to_dict(), headers=etag(memory.version))
 
     return await call.run(work)
 
@@ -219,4 +219,4 @@ def _settled(call: Call, bank: str, id_: str) -> str | None:
 
 
 def _stored(memories: list[StoredMemory]) -> Response:
-    return json_response({"memories": [memory_json(memory) for memory in memories]})
+    return json_response({"memories": [memory.to_dict() for memory in memories]})

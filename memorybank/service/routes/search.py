@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from memorybank.service.answers import json_response, recalled_json
+from memorybank.service.answers import json_response
 from memorybank.service.bodies import Json, ServiceRoute
 from memorybank.service.calls import BankName, Reading
 from memorybank.service.given import SearchResults
@@ -41,6 +41,6 @@ async def search(call: Reading, bank: BankName, body: Json[SearchRequest]) -> Re
                 explain=asked.explain,
                 retellings=asked.retellings,
             )
-        return json_response({"results": [recalled_json(one, retellings=asked.retellings) for one in found]})
+        return json_response({"results": [one.to_dict(retellings=asked.retellings) for one in found]})
 
     return await call.run(work)
