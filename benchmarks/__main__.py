@@ -1,4 +1,4 @@
-"""The command line: run one benchmark, or all, or show the stored results as Markdown."""
+"""The command line: run one benchmark, or all, make the peers' environments, or show the stored results as Markdown."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import suite, table
+from benchmarks.peers import environment
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _table(call)
     if call.name == "all":
         return _all(call)
+    if call.name == "peers":
+        return max(int(not environment.make(name, _progress)) for name in environment.names())
     _set_threads()
     result = suite.run(call.name, quick=call.quick, progress=_progress)
     print(table.for_terminal(result))
@@ -49,7 +52,11 @@ def _set_threads() -> None:
 
 
 def _names() -> dict[str, str]:
-    return suite.SUMMARIES | {"all": "all of these, each in a process of its own", "table": "the results as Markdown"}
+    return suite.SUMMARIES | {
+        "all": "all of these, each in a process of its own",
+        "peers": "install what is compared with, once, in environments of their own; needs the package registry",
+        "table": "the results as Markdown",
+    }
 
 
 def _table(call: argparse.Namespace) -> int:
