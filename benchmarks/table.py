@@ -73,11 +73,22 @@ def _tables(result: dict[str, Any]) -> list[tuple[str, list[Row]]]:
     tables = [("Targets (the worst median in question)", _targets(result["targets"]))] if result["targets"] else []
     for name in dict.fromkeys(one["name"] for one in result["measurements"]):
         chosen = [one for one in result["measurements"] if one["name"] == name]
-        numbers = sorted({one["n"] for one in chosen})
-        repeated = f"n = {numbers[0]}" if len(numbers) == 1 else f"n = {numbers[0]} to {numbers[-1]}"
-        what = "median (p95) / median of processor time" if "cpu" in chosen[0] else "median (p95)"
-        tables.append((f"{name}, {chosen[0]['unit']}: {what}, {repeated}", _pivot(chosen, result["across"])))
+        tables.append((_title(name, chosen), _pivot(chosen, _across(chosen, result["across"]))))
     return tables
+
+
+def _title(name: str, chosen: Sequence[dict[str, Any]]) -> str:
+    numbers = sorted({one["n"] for one in chosen if one["n"]}) or [0]
+    repeated = f"n = {numbers[0]}" if len(numbers) == 1 else f"n = {numbers[0]} to {numbers[-1]}"
+    with_cpu = any("cpu" in one for one in chosen)
+    what = "median (p95) / median of processor time" if with_cpu else "median (p95)"
+    return f"{name}, {chosen[0]['unit']}: {'value' if numbers == [1] and not with_cpu else what}, {repeated}"
+
+
+def _across(chosen: Sequence[dict[str, Any]], across: str | Sequence[str]) -> str:
+    """Return the factor whose values are the columns: of several, the first that these measurements have."""
+    factors = [across] if isinstance(across, str) else across
+    return next((factor for factor in factors if any(factor in one["factors"] for one in chosen)), factors[0])
 
 
 def _targets(targets: Sequence[dict[str, Any]]) -> list[Row]:
@@ -118,6 +129,10 @@ def _some(columns: list[Any], most: int = 11) -> list[Any]:
 
 
 def _cell(one: dict[str, Any]) -> str:
+    if not one["n"]:
+        return str(one["missing"])
+    if one["n"] == 1 and "cpu" not in one:
+        return _shown(one["p50"])
     wall = f"{_shown(one['p50'])} ({_shown(one['p95'])})"
     return f"{wall} / {_shown(one['cpu']['p50'])}" if "cpu" in one else wall
 

@@ -11,6 +11,7 @@ import json
 import os
 import queue
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +20,7 @@ from typing import IO, Any
 from benchmarks.measuring import Timer
 from benchmarks.peers.environment import python_of
 
-__all__ = ["Peer", "PeerFailedError", "PeerTooSlowError", "timer_of"]
+__all__ = ["Peer", "PeerFailedError", "PeerTooSlowError", "timer_of", "versions_of"]
 
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
 START = 120.0
@@ -38,15 +39,15 @@ class Peer:
     """A script in the environment of a peer.
 
     Args:
-        environment: the name of a file in `requirements/`.
+        environment: the name of a file in `requirements/`; None for the environment that this runs in.
         script: the name of a file in `scripts/`.
 
     Raises:
         PeerMissingError: the environment is not there.
     """
 
-    def __init__(self, environment: str, script: str) -> None:
-        self._command = [str(python_of(environment)), str(SCRIPTS / f"{script}.py")]
+    def __init__(self, environment: str | None, script: str) -> None:
+        self._command = [str(python_of(environment)) if environment else sys.executable, str(SCRIPTS / f"{script}.py")]
         self._process: subprocess.Popen[str] | None = None
         self._answers: queue.Queue[str] = queue.Queue()
         self.versions: dict[str, str] = {}
@@ -71,7 +72,7 @@ class Peer:
             PeerFailedError: the answer was an error.
         """
         if self._process is None:
-            self._start()
+            self.start()
         assert self._process is not None
         assert self._process.stdin is not None
         try:
@@ -89,7 +90,8 @@ class Peer:
             self._process.communicate()
             self._process = None
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Start the script, as the first question does by itself; then `versions` is known."""
         self._process = subprocess.Popen(
             self._command,
             stdin=subprocess.PIPE,
@@ -114,6 +116,13 @@ class Peer:
             self.close()
             raise PeerFailedError(f"{Path(self._command[1]).name}: {answer['error']}")
         return answer["answer"]
+
+
+def versions_of(environment: str | None, script: str) -> dict[str, str]:
+    """Return the versions of a peer's packages, which its script tells when it starts."""
+    with Peer(environment, script) as peer:
+        peer.start()
+        return peer.versions
 
 
 def timer_of(answer: dict[str, list[float]]) -> Timer:
