@@ -97,6 +97,14 @@ class Recorder:
         """Return how many measurements with these factors are missing."""
         return sum(not one["n"] and factors.items() <= one["factors"].items() for one in self._measurements)
 
+    def ratio(self, name: str, theirs: Timer, ours: Timer, **factors: Any) -> None:
+        """Keep how many times the median of some times another one is."""
+        wall, cpu = (
+            quantiles([statistics.median(their) / max(statistics.median(our), 1e-6)])
+            for their, our in ((theirs.wall, ours.wall), (theirs.cpu, ours.cpu))
+        )
+        self._measurements.append({"name": name, "factors": factors, "unit": "times", "n": 1, **wall, "cpu": cpu})
+
     def note(self, line: str) -> None:
         """Keep a remark for the reader."""
         self._notes.append(line)
@@ -116,6 +124,15 @@ class Recorder:
             cpu = worst["cpu"]["p50"] if "cpu" in worst else None
             self._compare(text, limit, worst["p50"], worst["unit"], {"name": name, **worst["factors"]}, cpu)
 
+    def at_least(self, text: str, limit: float, name: str, /, **factors: Any) -> None:
+        """Compare the lowest median of some measurements with a limit that it must reach, as `target` does."""
+        chosen = self._chosen(name, factors)
+        if chosen:
+            worst = min(chosen, key=lambda one: float(one["p50"]))
+            cpu = worst["cpu"]["p50"] if "cpu" in worst else None
+            of = {"name": name, **worst["factors"]}
+            self._compare(text, limit, worst["p50"], worst["unit"], of, cpu, least=True)
+
     def flat(self, text: str, limit: float, name: str, /, *, since: int, **factors: Any) -> None:
         """Compare by what factor a median grows from column `since` on with a limit, for each row; keep the worst."""
         rows: dict[str, list[dict[str, Any]]] = {}
@@ -134,9 +151,18 @@ class Recorder:
         return [one for one in self.measurements(name, **factors) if one["n"]]
 
     def _compare(
-        self, text: str, limit: float, found: float, unit: str, of: dict[str, Any], cpu: float | None = None
+        self,
+        text: str,
+        limit: float,
+        found: float,
+        unit: str,
+        of: dict[str, Any],
+        cpu: float | None = None,
+        *,
+        least: bool = False,
     ) -> None:
-        verdict = {"limit": limit, "unit": unit, "found": found, "cpu": cpu, "met": found < limit}
+        met = found >= limit if least else found < limit
+        verdict = {"limit": limit, "unit": unit, "found": found, "cpu": cpu, "least": least, "met": met}
         self._targets.append({"target": text, **verdict, "worst": of})
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One store beside the others: what it takes as a multiple of what they take, row by row."""
+"""One store beside the others: how many times as good it is as each of them, row by row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.measuring import Recorder
 
 __all__ = ["RATIO", "compare"]
 
-RATIO = "what ours takes, as a multiple of what theirs takes"
+RATIO = "how many times as fast or as small ours is"
 
 
 def compare(recorder: Recorder, ours: str, races: Mapping[str, bool], title: str = RATIO) -> None:
@@ -18,18 +18,18 @@ def compare(recorder: Recorder, ours: str, races: Mapping[str, bool], title: str
     Args:
         recorder: holds the measurements, which have the factor `store`.
         ours: the store that is compared with the others.
-        races: the rows, and whether more is better in them. A multiple below 1 always says that ours is ahead.
-        title: the name of the measurement that the multiples become.
+        races: the rows, and whether more is better in them. Above 1, ours is ahead.
+        title: the name of the measurement that the ratios become.
     """
     for name, more_is_better in races.items():
         behind = []
         for mine, theirs in _pairs(recorder.measurements(name), ours):
-            ratio = theirs["p50"] / mine["p50"] if more_is_better else mine["p50"] / theirs["p50"]
+            ratio = mine["p50"] / theirs["p50"] if more_is_better else theirs["p50"] / mine["p50"]
             recorder.values(title, [ratio], "times", row=name, **theirs["factors"])
-            if ratio >= 1:
+            if ratio < 1:
                 where = ", ".join(f"{value:,} {key}" for key, value in _rest(theirs).items())
                 behind.append(f"{theirs['factors']['store']} at {where} ({ratio:.3g})")
-        recorder.target(f"ahead of every peer: {name}", 1.0, title, row=name)
+        recorder.at_least(f"ahead of every peer: {name}", 1.0, title, row=name)
         if behind:
             recorder.note(f"Behind in `{name}`: {'; '.join(behind)}.")
 

@@ -18,6 +18,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 SUMMARIES = {
     "assembly": "one assemble() with counts cached, by context size and by length of the log",
+    "assembly_peers": "the newest messages that fit: assemble() beside LangChain and LlamaIndex",
     "triggers": "building a trigger index and matching a window of actions with it",
     "search": "MemoryBank.search beside the embedding, in banks of up to 100,000 memories",
     "stores": "adding, searching and deleting, beside mem0, Chroma, txtai and LanceDB, up to 1,000,000 memories",

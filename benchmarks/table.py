@@ -96,6 +96,7 @@ def _targets(targets: Sequence[dict[str, Any]]) -> list[Row]:
     for one in targets:
         where = ", ".join(f"{key} {_shown(value)}" for key, value in one["worst"].items() if key != "name")
         found = [f"{_shown(one[key])} {one['unit']}" for key in ("limit", "found")]
+        found[0] = f"at least {found[0]}" if one.get("least") else found[0]
         found.append("" if one["cpu"] is None else f"{_shown(one['cpu'])} {one['unit']}")
         rows.append((one["target"], *found, _verdict(one), where))
     return rows
@@ -104,7 +105,10 @@ def _targets(targets: Sequence[dict[str, Any]]) -> list[Row]:
 def _verdict(target: dict[str, Any]) -> str:
     if target["met"]:
         return "yes"
-    return "NO" if target["cpu"] is None or target["cpu"] >= target["limit"] else "in processor time"
+    if target["cpu"] is None:
+        return "NO"
+    in_cpu = target["cpu"] >= target["limit"] if target.get("least") else target["cpu"] < target["limit"]
+    return "in processor time" if in_cpu else "NO"
 
 
 def _pivot(measurements: Sequence[dict[str, Any]], across: str) -> list[Row]:
