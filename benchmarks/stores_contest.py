@@ -113,7 +113,7 @@ class Contest:
         shares: list[float] = []
         self._open(peer)
         for kind, queries in zip(("cold", "warm"), self._inputs.two_rounds(), strict=True):
-            answer = self._found(peer, queries, [f"bank{bank}" for bank in banks])
+            answer = self._found(peer, queries[: len(banks)], [f"bank{bank}" for bank in banks])
             record[f"search in a bank, {kind}"] = timer_of(answer["times"])
             shares += self._inputs.recall_in_banks(queries, banks, answer["found"])
         record["recall@10 in a bank"] = shares

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,14 @@ def for_terminal(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def markdown(results: Iterable[dict[str, Any]]) -> str:
-    """Return results as Markdown sections."""
-    sections = [_section(result) for result in results]
+def markdown(results: Iterable[dict[str, Any]], pictures: Mapping[str, str] | None = None) -> str:
+    """Return results as Markdown sections.
+
+    Args:
+        results: as they are stored.
+        pictures: the path of a benchmark's picture by its name; one that has none is shown without.
+    """
+    sections = [_section(result, (pictures or {}).get(result["benchmark"])) for result in results]
     return "\n\n".join(sections) if sections else "No results yet: run `python -m benchmarks all`."
 
 
@@ -36,11 +41,20 @@ def update(file: Path, text: str) -> None:
     file.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
 
 
-def _section(result: dict[str, Any]) -> str:
-    parts = [f"### {result['benchmark']}: {result['summary']}", "  \n".join(_circumstances(result))]
+def _section(result: dict[str, Any], picture: str | None) -> str:
+    name = result["benchmark"]
+    parts = [f"### {name}: {result['summary']}", _commands(name, picture)]
+    if picture is not None:
+        parts.append(f"![{name}: {result['summary']}]({Path(picture).as_posix()})")
+    parts.append("  \n".join(_circumstances(result)))
     for title, rows in _tables(result):
         parts += [title, "\n".join(_piped(rows))]
     return "\n\n".join(parts)
+
+
+def _commands(name: str, picture: str | None) -> str:
+    drawn = "" if picture is None else "; `python -m benchmarks plots` draws the picture"
+    return f"`python -m benchmarks {name}` measures this{drawn}."
 
 
 def _circumstances(result: dict[str, Any]) -> list[str]:
