@@ -43,9 +43,12 @@ def could_have_gone_in(report: Report, room: int, adventure: Adventure, tokenize
     last = next(adventure.actions.newest_first(), None)
     if last is not None:
         in_context.add(last.id)
+    newest_out = next((line for line in report.lines if line.section == "history" and not line.kept), None)
     found = []
     for line in report.lines:
         if line.kept or not line.block or line.section not in ("story_cards", "history", "memory_bank"):
+            continue
+        if line.section == "history" and line is not newest_out:  # an unbroken run ends with the first that is out
             continue
         if line.section == "memory_bank" and _is_told(memories[line.item], adventure, in_context):
             continue
