@@ -47,7 +47,7 @@ class Parameters:
         context_sizes: tokens, each time.
         words: of an action's text, in the mean.
         turns: that are played, each with one new action.
-        seconds: of one row of a peer, after which it begins no other turn.
+        seconds: of one row of a peer, after which it begins no other turn, if it has played two.
         limit: seconds in which a peer must have finished such a row; it is ended then.
     """
 
@@ -56,7 +56,7 @@ class Parameters:
     words: int = 18
     turns: int = 30
     seconds: float = 2.0
-    limit: float = 15.0
+    limit: float = 20.0
 
 
 FULL = Parameters()
