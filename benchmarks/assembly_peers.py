@@ -47,7 +47,7 @@ class Parameters:
         context_sizes: tokens, each time.
         words: of an action's text, in the mean.
         turns: that are played, each with one new action.
-        seconds: of one row of a peer, after which it begins no other turn.
+        seconds: of one row of a peer, after which it begins no other turn, if it has played two.
         limit: seconds in which a peer must have finished such a row; it is ended then.
     """
 
@@ -56,7 +56,7 @@ class Parameters:
     words: int = 18
     turns: int = 30
     seconds: float = 2.0
-    limit: float = 15.0
+    limit: float = 20.0
 
 
 FULL = Parameters()
@@ -126,11 +126,13 @@ class _Contender:
         """Return the answer of the peer to a row, None if it did not finish it, or a shorter one before."""
         if size in self._too_slow:
             return None
-        work = {"way": self._way, "size": size, "new": list(new), "seconds": parameters.seconds}
+        row = {"way": self._way, "size": size}
         try:
             if not self._has_log:
                 self._peer.ask({"log": self._log}, limit=300)
             self._has_log = True
+            self._peer.ask(row, limit=300)
+            work = row | {"new": list(new), "seconds": parameters.seconds}
             answer: dict[str, Any] = self._peer.ask(work, limit=parameters.limit)
         except (PeerTooSlowError, PeerFailedError) as error:
             self._has_log = False

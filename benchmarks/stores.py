@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.measuring import Progress, Recorder, silent
-from benchmarks.peers import PeerMissingError
+from benchmarks.peers import PeerFailedError, PeerMissingError, PeerTooSlowError
 from benchmarks.peers.process import versions_of
 from benchmarks.stores_contest import IN_BANKS, IN_ONE, RACES, Contest
 from benchmarks.stores_inputs import Inputs
@@ -62,8 +62,8 @@ class Parameters:
     words: int = 45
     searches: int = 100
     writes: int = 20
-    fill_seconds: float = 240.0
-    patience: float = 30.0
+    fill_seconds: float = 300.0
+    patience: float = 20.0
     row_seconds: float = 15.0
 
 
@@ -102,7 +102,7 @@ def _present(parameters: Parameters, recorder: Recorder) -> list[str]:
     for store in parameters.stores:
         try:
             versions = versions_of(_environment(store), f"store_{store}")
-        except PeerMissingError as error:
+        except (PeerMissingError, PeerFailedError, PeerTooSlowError) as error:
             recorder.note(f"Not measured: {store}. {error}.")
             continue
         recorder.note(

@@ -47,7 +47,7 @@ RACES: Mapping[str, bool] = {
     if not name.startswith("recall") and name != "resident memory"
 }
 """The rows in which the stores are compared, and whether more is better."""
-GRACE = 120.0
+GRACE = 90.0
 """Seconds beyond a row's limit after which a store that does not answer is ended: one repetition may be under way."""
 OPENING = 300.0
 SMALL = 10_000

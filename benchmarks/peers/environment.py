@@ -36,9 +36,9 @@ def python_of(name: str) -> Path:
     Raises:
         PeerMissingError: it was not made, or its requirements have changed since; the message says what to do.
     """
-    folder = _folder(name)
+    folder, wanted = _folder(name), _fingerprint(name)
     stamp = folder / STAMP
-    if not stamp.is_file() or stamp.read_text(encoding="utf-8") != _fingerprint(name):
+    if not stamp.is_file() or stamp.read_text(encoding="utf-8") != wanted:
         raise PeerMissingError(
             f"{name} is not installed as requirements/{name}.txt says; run `python -m benchmarks peers`"
         )

@@ -6,6 +6,7 @@ its time is ended, and the next question starts a new one.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -71,13 +72,11 @@ class Peer:
             PeerTooSlowError: there was no answer in time.
             PeerFailedError: the answer was an error.
         """
-        if self._process is None:
-            self.start()
-        assert self._process is not None
-        assert self._process.stdin is not None
+        process = self._process or self._start()
+        assert process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps(work) + "\n")
-            self._process.stdin.flush()
+            process.stdin.write(json.dumps(work) + "\n")
+            process.stdin.flush()
         except OSError as error:
             self.close()
             raise PeerFailedError(f"{self._command[1]} has ended: {error}") from error
@@ -85,13 +84,18 @@ class Peer:
 
     def close(self) -> None:
         """End the script."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        process.kill()
+        process.wait()
+        self._reader.join()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):  # what was not sent cannot be sent any more
+                    pipe.close()
 
-    def start(self) -> None:
-        """Start the script, as the first question does by itself; then `versions` is known."""
+    def _start(self) -> subprocess.Popen[str]:
         self._process = subprocess.Popen(
             self._command,
             stdin=subprocess.PIPE,
@@ -102,8 +106,10 @@ class Peer:
         )
         assert self._process.stdout is not None
         self._answers = queue.Queue()
-        threading.Thread(target=_read, args=(self._process.stdout, self._answers), daemon=True).start()
+        self._reader = threading.Thread(target=_read, args=(self._process.stdout, self._answers), daemon=True)
+        self._reader.start()
         self.versions = self._next(START)
+        return self._process
 
     def _next(self, limit: float) -> Any:
         try:
@@ -121,7 +127,7 @@ class Peer:
 def versions_of(environment: str | None, script: str) -> dict[str, str]:
     """Return the versions of a peer's packages, which its script tells when it starts."""
     with Peer(environment, script) as peer:
-        peer.start()
+        peer._start()
         return peer.versions
 
 

@@ -16,6 +16,7 @@ from vocabulary import Counter
 
 _counters = {name: Counter(name) for name in ("o200k_base", "cl100k_base")}
 _messages: list[BaseMessage] = []
+_ready: dict[str, Any] = {}
 
 
 class _Counts:
@@ -47,11 +48,13 @@ class _Counts:
 
 
 def handle(work: dict[str, Any]) -> Any:
-    """Take a log, or play turns on it with one way of counting."""
+    """Take a log, make ready for turns on it with one way of counting, or play them."""
     if "log" in work:
         _messages[:] = map(HumanMessage, work["log"])
         return len(_messages)
     counter = _counters[work.get("encoding", "o200k_base")]
+    if "new" in work:
+        return play(_ready["turn"], work, counter)
     way = _Counts(counter).ways[work["way"]]
     messages = list(_messages)
 
@@ -59,7 +62,8 @@ def handle(work: dict[str, Any]) -> Any:
         messages.append(HumanMessage(text))
         return trim_messages(messages, max_tokens=work["size"], token_counter=way, strategy="last")
 
-    return play(turn, work, counter)
+    _ready["turn"] = turn
+    return None
 
 
 def _warm_up() -> None:

@@ -48,7 +48,7 @@ class _Log:
         """Return what plays a turn with a `Memory` over its default store, SQLite in memory.
 
         In a game that goes on, what did not fit was archived on earlier turns; the store is as those have left it.
-        Sizes have to come in descending order, and `take_back` between them.
+        Sizes have to come in descending order, and `take_back` after the turns.
         """
         _loop.run_until_complete(self._archive_down_to(size, counter))
         memory = Memory(
@@ -80,22 +80,27 @@ class _Log:
         first, left = len(active), size
         while first and (left := left - len(counter(active[first - 1].content or ""))) >= 0:
             first -= 1
-        if first:
-            await self._store.archive_oldest_messages("game", n=min(first, len(active) - 1))
+        first = min(first, len(active) - 1)
+        for begin in range(0, first, 5_000):
+            await self._store.archive_oldest_messages("game", n=min(5_000, first - begin))
 
 
 _log = _Log([])
+_ready: dict[str, Any] = {}
 
 
 def handle(work: dict[str, Any]) -> Any:
-    """Take a log, or play turns on it with one of the two."""
+    """Take a log, make ready for turns on it with one of the two, or play them."""
     global _log
     if "log" in work:
         _log = _Log(work["log"])
         return len(work["log"])
     counter = _counters[work.get("encoding", "o200k_base")]
-    make = {"ChatMemoryBuffer": _log.buffer, "Memory": _log.memory}[work["way"]]
-    answer = play(make(work["size"], counter), work, counter)
+    if "new" not in work:
+        make = {"ChatMemoryBuffer": _log.buffer, "Memory": _log.memory}[work["way"]]
+        _ready["turn"] = make(work["size"], counter)
+        return None
+    answer = play(_ready["turn"], work, counter)
     if work["way"] == "Memory":
         _log.take_back(len(answer["kept"]))
     return answer

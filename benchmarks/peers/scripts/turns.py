@@ -14,7 +14,7 @@ __all__ = ["play"]
 
 
 def play(turn: Callable[[str], list[Any]], work: dict[str, Any], counter: Counter) -> dict[str, Any]:
-    """Play turns until there are no more new messages, or the time is up.
+    """Play turns until there are no more new messages, or two were played and the time is up.
 
     Args:
         turn: takes a new message in and returns the messages that fit; each has its text in `content`.
@@ -31,6 +31,6 @@ def play(turn: Callable[[str], list[Any]], work: dict[str, Any], counter: Counte
         answer["kept"].append(len(messages))
         if work.get("give"):
             answer["given"].append([message.content for message in messages])
-        if time.monotonic() > end:
+        if len(answer["kept"]) > 1 and time.monotonic() > end:
             break
     return answer
