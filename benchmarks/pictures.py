@@ -38,6 +38,10 @@ def _stores(title: str, name: str, across: str = "memories", log: str = "xy") ->
     return Panel(title, (name,), across, ("store",), log=log)
 
 
+_KILLS = ("killed writers", "acknowledged changes", "lost or wrong afterwards")
+_WRITERS, _LONG = ("memories", "query", "writer"), {"max_tokens": 80}
+_ENGLISH = {"language": "english"}
+_REUSABLE = "share of the prompt reusable, mean"
 _USUAL = {"tokenizer": "o200k_base", "context": 8192}
 
 PICTURES: Mapping[str, tuple[Panel, ...]] = {
@@ -59,9 +63,29 @@ PICTURES: Mapping[str, tuple[Panel, ...]] = {
             {**_USUAL, "log": "synthetic"},
         ),
     ),
+    "assembly_peers": (
+        Panel("A turn of a growing game, 8,192 tokens", ("a turn",), "actions", ("program",), {"context": 8192}),
+        Panel("The first turn", ("first turn",), "actions", ("program",), {"context": 8192}),
+        Panel("A turn, 131,072 tokens", ("a turn",), "actions", ("program",), {"context": 131_072}),
+        Panel(
+            "The fastest other, as a multiple", ("the fastest peer, times as long as here",), "actions", ("context",)
+        ),
+    ),
+    "fidelity": (
+        Panel("Contexts over their limit", ("adventures: over their limit",), by=("tokenizer",), log=""),
+        Panel("Contexts with room for more", ("adventures: with room for more",), by=("tokenizer",), log=""),
+        Panel("Histories over their limit", ("histories: over their limit",), by=("program", "tokenizer"), log=""),
+    ),
+    "prefix": (
+        Panel("Share of a prompt that can be reused", (_REUSABLE,), by=("layout", "anchor step"), log=""),
+        Panel("Tokens to compute on a turn", ("tokens to compute, mean",), by=("layout", "anchor step"), log=""),
+    ),
     "triggers": (
-        Panel("Matching a window: one new action", ("match, warm",), "cards", ("language",)),
-        Panel("Matching a window: all actions new", ("match, cold",), "cards", ("language",)),
+        Panel(
+            "One new action: the index, and expressions", ("match, warm", "expressions, warm"), "cards", (), _ENGLISH
+        ),
+        Panel("All actions new", ("match, cold", "expressions, cold"), "cards", (), _ENGLISH),
+        Panel("One new action, by language", ("match, warm",), "cards", ("language",)),
         Panel("Building the index", ("build",), "cards", ("language",)),
     ),
     "search": (
@@ -89,6 +113,11 @@ PICTURES: Mapping[str, tuple[Panel, ...]] = {
     "soak": (
         Panel("Resident memory", ("resident memory",), "minute", log=""),
         Panel("Open files and threads", ("open files", "threads"), "minute", log=""),
+    ),
+    "kills": (Panel("Killed writers and what was lost", _KILLS, log=""),),
+    "writers": (
+        Panel("Likeness to what a person wrote", ("mean cosine with a person's memory",), "", _WRITERS, _LONG, log=""),
+        Panel("Found again among the first 10", ("found among the first 10",), "", _WRITERS, _LONG, log=""),
     ),
     "startup": (
         Panel("From start to exit", ("process",), by=("command",), log="x"),

@@ -166,7 +166,7 @@ def _draw_bars(axes: Axes, panel: Panel, series: Series) -> None:
     axes.hlines(places, left, values, color="#c9d6e3", linewidth=2)
     axes.plot(values, places, "o", color=COLOURS[0], markersize=5)
     axes.set_yticks(places, labels)
-    axes.invert_yaxis()
+    axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
     for place, value in zip(places, values, strict=True):
         axes.annotate(_short(value), (value, place), (6, 0), textcoords="offset points", va="center", fontsize=8)

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from storing import LIMIT, Inputs, Items, serve_store
 from txtai import Embeddings
 
+MANY, SAMPLE = 1_000_000, 0.05
+"""From how many on, and on which part of them, its index is trained: as documented for a million rows and more."""
+
 
 class TxtaiStore:
     """An index in memory and a database of the texts, each in its folder. A write is in files when it was saved."""
@@ -37,6 +40,8 @@ class TxtaiStore:
     def add(self, items: Items, bank: str | None) -> None:
         """Add memories: many build the index, with parameters that fit their number; later ones are appended."""
         embeddings = self._embeddings(bank or "one")
+        if len(items.ids) >= MANY:
+            embeddings.config["faiss"] = {"sample": SAMPLE}
         embeddings.upsert(zip(items.ids, items.texts, strict=True))
         self._changed.add(bank or "one")
         if bank is not None:
