@@ -28,8 +28,8 @@ ABOUT = {
     "after the nearest 2 k of all users were taken",
     "chroma": "a write is in its SQLite file when its call returns; HNSW, cosine, as it comes; a bank is a collection",
     "txtai": "its default index (FAISS, IVF from 5,000 on, trained on 5 % of a million) with content; a write is in "
-    "files after `save`, which writes all of the bank without fsync and is part of `add one` and `delete one`; a bank is an index of its own, "
-    "as its SQL filters after the nearest were taken",
+    "files after `save`, which writes all of the bank without fsync and is part of `add one` and `delete one`; "
+    "a bank is an index of its own, as its SQL filters after the nearest were taken",
     "lancedb": "a write is in new files when its call returns, without fsync; up to 100,000 rows it compares with all, "
     "above with an IVF-PQ index and a refine factor of 10; banks are a column with an index, filtered before the "
     "search; they are filled together, in batches of 50,000 rows",
