@@ -105,7 +105,7 @@ def _draw_lines(axes: Axes, panel: Panel, series: Series) -> None:
             axes.vlines(xs, ys, [one["p95"] for one in done], color=colour, linewidth=0.7, alpha=0.5)
         if len(done) < len(found):
             axes.plot(xs[-1:], ys[-1:], color=colour, marker="x", markersize=7)
-            label += " × not finished beyond"
+            label += " × then unfinished"
         ends.append((xs[-1], ys[-1], label, colour))
     _scale(axes, panel, sorted({one["factors"][panel.across] for found in series.values() for one in found}))
     _name_lines(axes, ends)

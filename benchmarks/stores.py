@@ -62,7 +62,7 @@ class Parameters:
     words: int = 45
     searches: int = 100
     writes: int = 20
-    fill_seconds: float = 300.0
+    fill_seconds: float = 400.0
     patience: float = 20.0
     row_seconds: float = 15.0
 
