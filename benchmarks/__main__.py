@@ -1,4 +1,4 @@
-"""The command line: run one benchmark, or all, or show the stored results as Markdown."""
+"""The command line: run one benchmark, or all, make the peers' environments, or show the stored results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import suite, table
+from benchmarks import plots, suite, table
+from benchmarks.peers import environment
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,8 +23,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if call.name == "table":
         return _table(call)
+    if call.name == "plots":
+        return _plots(call)
     if call.name == "all":
         return _all(call)
+    if call.name == "peers":
+        return max(int(not environment.make(name, _progress)) for name in environment.names())
     _set_threads()
     result = suite.run(call.name, quick=call.quick, progress=_progress)
     print(table.for_terminal(result))
@@ -49,15 +54,35 @@ def _set_threads() -> None:
 
 
 def _names() -> dict[str, str]:
-    return suite.SUMMARIES | {"all": "all of these, each in a process of its own", "table": "the results as Markdown"}
+    return suite.SUMMARIES | {
+        "all": "all of these, each in a process of its own",
+        "peers": "install what is compared with, once, in environments of their own; needs the package registry",
+        "plots": "a picture of each stored result",
+        "table": "the results as Markdown",
+    }
 
 
 def _table(call: argparse.Namespace) -> int:
-    text = table.markdown(suite.stored(call.results or suite.RESULTS))
+    results = suite.stored(call.results or suite.RESULTS)
     if call.update is None:
-        print(text)
+        print(table.markdown(results))
     else:
-        table.update(call.update, text)
+        table.update(call.update, table.markdown(results, _pictures_beside(call)))
+    return 0
+
+
+def _pictures_beside(call: argparse.Namespace) -> dict[str, str]:
+    """Return the pictures that there are by the name of the benchmark, as seen from the file that is updated."""
+    return {file.stem: os.path.relpath(file, call.update.parent) for file in sorted(_pictures(call).glob("*.png"))}
+
+
+def _pictures(call: argparse.Namespace) -> Path:
+    return plots.PLOTS if call.results is None else Path(call.results) / "plots"
+
+
+def _plots(call: argparse.Namespace) -> int:
+    for file in plots.draw_all(suite.stored(call.results or suite.RESULTS), _pictures(call)):
+        print(file)
     return 0
 
 

@@ -28,7 +28,7 @@ LIBRARIES = (
     "torch",
 )
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-GENERATED = (":(exclude)benchmarks/results", ":(exclude)benchmarks/README.md")
+GENERATED = (":(exclude)benchmarks/results", ":(exclude)benchmarks/plots", ":(exclude)benchmarks/README.md")
 """What running and showing benchmarks changes itself."""
 
 

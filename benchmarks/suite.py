@@ -18,8 +18,12 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 SUMMARIES = {
     "assembly": "one assemble() with counts cached, by context size and by length of the log",
+    "assembly_peers": "the newest messages that fit: assemble() beside LangChain and LlamaIndex",
+    "fidelity": "contexts over their limit and room left unused, in 10,000 random adventures for each tokenizer",
+    "prefix": "how much of a prompt begins as on the turn before, by layout and anchor step, in a real campaign",
     "triggers": "building a trigger index and matching a window of actions with it",
     "search": "MemoryBank.search beside the embedding, in banks of up to 100,000 memories",
+    "stores": "adding, searching and deleting, beside mem0, Chroma, txtai and LanceDB, up to 1,000,000 memories",
     "service": "searches over HTTP, for one client and for many, over 1,000 banks",
     "soak": "a service under mixed load for half an hour, and its memory",
     "kills": "writing processes killed at random, and what is lost by it",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,14 @@ def for_terminal(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def markdown(results: Iterable[dict[str, Any]]) -> str:
-    """Return results as Markdown sections."""
-    sections = [_section(result) for result in results]
+def markdown(results: Iterable[dict[str, Any]], pictures: Mapping[str, str] | None = None) -> str:
+    """Return results as Markdown sections.
+
+    Args:
+        results: as they are stored.
+        pictures: the path of a benchmark's picture by its name; one that has none is shown without.
+    """
+    sections = [_section(result, (pictures or {}).get(result["benchmark"])) for result in results]
     return "\n\n".join(sections) if sections else "No results yet: run `python -m benchmarks all`."
 
 
@@ -36,11 +41,20 @@ def update(file: Path, text: str) -> None:
     file.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
 
 
-def _section(result: dict[str, Any]) -> str:
-    parts = [f"### {result['benchmark']}: {result['summary']}", "  \n".join(_circumstances(result))]
+def _section(result: dict[str, Any], picture: str | None) -> str:
+    name = result["benchmark"]
+    parts = [f"### {name}: {result['summary']}", _commands(name, picture)]
+    if picture is not None:
+        parts.append(f"![{name}: {result['summary']}]({Path(picture).as_posix()})")
+    parts.append("  \n".join(_circumstances(result)))
     for title, rows in _tables(result):
         parts += [title, "\n".join(_piped(rows))]
     return "\n\n".join(parts)
+
+
+def _commands(name: str, picture: str | None) -> str:
+    drawn = "" if picture is None else "; `python -m benchmarks plots` draws the picture"
+    return f"`python -m benchmarks {name}` measures this{drawn}."
 
 
 def _circumstances(result: dict[str, Any]) -> list[str]:
@@ -73,11 +87,22 @@ def _tables(result: dict[str, Any]) -> list[tuple[str, list[Row]]]:
     tables = [("Targets (the worst median in question)", _targets(result["targets"]))] if result["targets"] else []
     for name in dict.fromkeys(one["name"] for one in result["measurements"]):
         chosen = [one for one in result["measurements"] if one["name"] == name]
-        numbers = sorted({one["n"] for one in chosen})
-        repeated = f"n = {numbers[0]}" if len(numbers) == 1 else f"n = {numbers[0]} to {numbers[-1]}"
-        what = "median (p95) / median of processor time" if "cpu" in chosen[0] else "median (p95)"
-        tables.append((f"{name}, {chosen[0]['unit']}: {what}, {repeated}", _pivot(chosen, result["across"])))
+        tables.append((_title(name, chosen), _pivot(chosen, _across(chosen, result["across"]))))
     return tables
+
+
+def _title(name: str, chosen: Sequence[dict[str, Any]]) -> str:
+    numbers = sorted({one["n"] for one in chosen if one["n"]}) or [0]
+    repeated = f"n = {numbers[0]}" if len(numbers) == 1 else f"n = {numbers[0]} to {numbers[-1]}"
+    with_cpu = any("cpu" in one for one in chosen)
+    what = "median (p95) / median of processor time" if with_cpu else "median (p95)"
+    return f"{name}, {chosen[0]['unit']}: {'value' if numbers == [1] and not with_cpu else what}, {repeated}"
+
+
+def _across(chosen: Sequence[dict[str, Any]], across: str | Sequence[str]) -> str:
+    """Return the factor whose values are the columns: of several, the first that these measurements have."""
+    factors = [across] if isinstance(across, str) else across
+    return next((factor for factor in factors if any(factor in one["factors"] for one in chosen)), factors[0])
 
 
 def _targets(targets: Sequence[dict[str, Any]]) -> list[Row]:
@@ -85,6 +110,7 @@ def _targets(targets: Sequence[dict[str, Any]]) -> list[Row]:
     for one in targets:
         where = ", ".join(f"{key} {_shown(value)}" for key, value in one["worst"].items() if key != "name")
         found = [f"{_shown(one[key])} {one['unit']}" for key in ("limit", "found")]
+        found[0] = f"at least {found[0]}" if one.get("least") else found[0]
         found.append("" if one["cpu"] is None else f"{_shown(one['cpu'])} {one['unit']}")
         rows.append((one["target"], *found, _verdict(one), where))
     return rows
@@ -93,7 +119,10 @@ def _targets(targets: Sequence[dict[str, Any]]) -> list[Row]:
 def _verdict(target: dict[str, Any]) -> str:
     if target["met"]:
         return "yes"
-    return "NO" if target["cpu"] is None or target["cpu"] >= target["limit"] else "in processor time"
+    if target["cpu"] is None:
+        return "NO"
+    in_cpu = target["cpu"] >= target["limit"] if target.get("least") else target["cpu"] < target["limit"]
+    return "in processor time" if in_cpu else "NO"
 
 
 def _pivot(measurements: Sequence[dict[str, Any]], across: str) -> list[Row]:
@@ -118,6 +147,10 @@ def _some(columns: list[Any], most: int = 11) -> list[Any]:
 
 
 def _cell(one: dict[str, Any]) -> str:
+    if not one["n"]:
+        return str(one["missing"])
+    if one["n"] == 1 and "cpu" not in one:
+        return _shown(one["p50"])
     wall = f"{_shown(one['p50'])} ({_shown(one['p95'])})"
     return f"{wall} / {_shown(one['cpu']['p50'])}" if "cpu" in one else wall
 

@@ -1,14 +1,19 @@
-"""What it costs to build a trigger index, and to find the cards that a window of actions mentions."""
+"""What it costs to build a trigger index, and to find the cards that a window of actions mentions.
+
+Beside it what lorebook front ends do: one regular expression for each trigger (`expressions.py`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from assembler.action_log import Action
 from assembler.adventure import StoryCard
 from assembler.dynamic.triggers import TriggerIndex
+from benchmarks.expressions import Expressions
 from benchmarks.measuring import Progress, Recorder, Timer, silent
 from benchmarks.story import Writer, card_set
 
@@ -16,7 +21,8 @@ __all__ = ["FULL", "QUICK", "Parameters", "measure"]
 
 CACHED = (
     "in `build` nothing but the classes of single characters; in `match, cold` the index, and no text was seen before; "
-    "in `match, warm` also the mentions in all actions of the window but the new one, as in a game"
+    "in `match, warm` also the mentions in all actions of the window but the new one, as in a game; in `expressions` "
+    "the compiled expressions, and the results for the actions seen before where it says `warm`"
 )
 
 
@@ -35,22 +41,24 @@ class Parameters:
         builds: repetitions of building.
         cold: repetitions with texts that are all new.
         warm: turns with one new text each.
+        expressions: windows that the expressions are searched for in, and a fifth of the turns.
     """
 
-    cards: tuple[int, ...] = (10, 100, 1_000, 5_000)
+    cards: tuple[int, ...] = (10, 100, 1_000, 10_000)
     triggers: int = 4
     languages: tuple[str, ...] = ("english", "turkish", "italian")
     window: int = 40
     words: int = 40
     cast: int = 60
     mentions: float = 0.3
-    builds: int = 20
+    builds: int = 10
     cold: int = 50
     warm: int = 200
+    expressions: int = 2
 
 
 FULL = Parameters()
-QUICK = Parameters(cards=(10, 100), builds=2, cold=2, warm=5)
+QUICK = Parameters(cards=(10, 100), builds=2, cold=2, warm=5, expressions=1)
 
 
 def measure(parameters: Parameters = FULL, progress: Progress = silent) -> Recorder:
@@ -73,7 +81,9 @@ def _measure_one(recorder: Recorder, parameters: Parameters, language: str, coun
     cast = names[: parameters.cast]
     cold, matched, characters = _cold(parameters, index, _writer(parameters, "cold", language, cast))
     recorder.times("match, cold", cold, **factors)
-    recorder.times("match, warm", _warm(parameters, index, _writer(parameters, "warm", language, cast)), **factors)
+    warm = _warm(parameters, index, _writer(parameters, "warm", language, cast))
+    recorder.times("match, warm", warm, **factors)
+    _compare(recorder, parameters, cards, cast, factors, cold=cold, warm=warm)
     recorder.values("cards matched in a window", matched, "cards", **factors)
     recorder.values("characters in a window", characters, "characters", **factors)
 
@@ -118,3 +128,36 @@ def _warm(parameters: Parameters, index: TriggerIndex, writer: Writer) -> Timer:
 
 def _window(parameters: Parameters, writer: Writer) -> list[Action]:
     return writer.actions(parameters.window, parameters.words)[::-1]
+
+
+def _compare(
+    recorder: Recorder,
+    parameters: Parameters,
+    cards: tuple[StoryCard, ...],
+    cast: Sequence[str],
+    factors: dict[str, Any],
+    *,
+    cold: Timer,
+    warm: Timer,
+) -> None:
+    """Search the same texts with expressions, and say how many of the cards that match here they find."""
+    peer, index = Expressions(cards), TriggerIndex(cards)
+    writer = _writer(parameters, "cold", factors["language"], cast)
+    _window(parameters, writer)  # the one that warmed up
+    windows, turns, shares = Timer(), Timer(), []
+    for _ in range(parameters.expressions):
+        window = _window(parameters, writer)
+        found = windows.time(partial(peer.match, window))
+        ours = {match.card.id for match in index.match(window)}
+        shares.append(100 * len(found & ours) / len(ours) if ours else 100.0)
+    writer = _writer(parameters, "warm", factors["language"], cast)
+    window = _window(parameters, writer)
+    peer.match(window)
+    for action in writer.actions(5 * parameters.expressions, parameters.words, first=parameters.window):
+        window = [action, *window[:-1]]
+        turns.time(partial(peer.match, window))
+    recorder.times("expressions, cold", windows, **factors)
+    recorder.times("expressions, warm", turns, **factors)
+    recorder.ratio("expressions, cold, times as long as here", windows, cold, **factors)
+    recorder.ratio("expressions, warm, times as long as here", turns, warm, **factors)
+    recorder.values("of the cards that match here, found by expressions", shares, "percent", **factors)

@@ -125,6 +125,8 @@ def checked_metadata(value: object, *, what: str = "metadata") -> dict[str, Any]
     """Return a copy of the metadata as JSON would give it back, so that what is stored is what was shown."""
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"{what} must be a mapping, not {_kind(value)}")
+    if not value:
+        return {}
     try:
         written = json.dumps(dict(value), allow_nan=False)
         kept = json.loads(written)

@@ -182,10 +182,9 @@ class Draft:
         ]
 
     def _insert(self, item: NewMemory, id_: str | None, vector: bytes) -> str:
+        ordinal, number = self.state.next_ordinal, self.state.next_number
         if id_ is None:
-            id_ = f"m{self.state.next_number}"
-            self.state = replace(self.state, next_number=self.state.next_number + 1)
-        ordinal = self.state.next_ordinal
+            id_, number = f"m{number}", number + 1
         memory = Memory(
             id=id_,
             text=item.text,
@@ -197,7 +196,7 @@ class Draft:
             created=self._now,
             ordinal=ordinal,
         )
-        self.state = replace(self.state, next_ordinal=ordinal + 1)
+        self.state = replace(self.state, next_ordinal=ordinal + 1, next_number=number)
         self._put(StoredMemory(ordinal, self.state.revision, text_hash(item.text), vector, memory))
         self.arrived.append(ordinal)
         return id_
@@ -222,6 +221,8 @@ class Draft:
 
     def _stamped(self, row: StoredMemory) -> StoredMemory:
         """Return the row with this write's revision, if an index has to know of the change."""
+        if row.revision == self.state.revision:
+            return row
         before = self._stored.get(row.ordinal)
         same = before is not None and (before.memory.text, before.memory.state, before.vector) == (
             row.memory.text,

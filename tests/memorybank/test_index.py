@@ -193,7 +193,7 @@ def test_the_bound_on_half_precision_holds(d: int) -> None:
 
 
 def test_it_changes_to_half_precision_above_its_limit() -> None:
-    assert HALF_ABOVE == 20_000
+    assert HALF_ABOVE == 8_000
     index = VectorIndex(D, half_above=10)
     vectors = unit(np.random.default_rng(11), 11)
     index.add(range(10), vectors[:10])
