@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assembler.adventure import Adventure
+from memorybank.search.ranking import DEFAULT_RANKING
 
 if TYPE_CHECKING:
     from memorybank import MemoryBank
@@ -20,7 +21,14 @@ class EmptyBank:
     """A bank without memories, for a document that has none: the bank is on, and no library is loaded for it."""
 
     def search(
-        self, query: str, *, limit: int = 10, pinned_first: bool = False, retellings: bool = False
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        ranking: str = DEFAULT_RANKING,
+        recent: Sequence[str] = (),
+        pinned_first: bool = False,
+        retellings: bool = False,
     ) -> tuple[Recalled, ...]:
         """Return nothing."""
         return ()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 from assembler.errors import AdventureError, AssemblerError, SettingsError
 from memorybank.console import CommandParser, end_process, note, progress_bar, run_command
 from memorybank.errors import MemoryBankError
+from memorybank.search.ranking import DEFAULT_RANKING
 from memorybank.service.flags import SETTINGS, add_flags
 
 if TYPE_CHECKING:
@@ -68,6 +69,15 @@ def _parser() -> CommandParser:
     source.add_argument("--no-memory-bank", action="store_true", help="recall nothing; history has the share")
     source.add_argument("--bank", metavar="DATABASE", help="recall from a stored bank and not from the document")
     build.add_argument("--bank-name", metavar="NAME", help="which bank of the database (default: default)")
+    build.add_argument(
+        "--ranking",
+        default=DEFAULT_RANKING,
+        metavar="NAME",
+        help="of memories: hybrid, by meaning and by words (default), or semantic",
+    )
+    build.add_argument(
+        "--recent-actions", type=int, default=4, metavar="N", help="how many actions before the last help to recall (4)"
+    )
     build.add_argument("--model", metavar="NAME", help="embedding model; see `memorybank models`")
     build.add_argument("--waiting", action="store_true", help="list the cards that did not match and their triggers")
     build.add_argument("--full", action="store_true", help="a line for every item in the printed report")
@@ -139,6 +149,8 @@ def _settings(call: argparse.Namespace) -> Settings:
         context_size=call.context - call.reserve,
         tokenizer=call.tokenizer,
         layout=layout,
+        ranking=call.ranking,
+        recent_actions=call.recent_actions,
         list_unmatched=call.waiting,
     )
 

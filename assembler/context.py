@@ -146,6 +146,8 @@ class _Dynamic:
         anchor: str | None,
     ) -> None:
         self._last_action = adventure.last_action
+        before = islice(adventure.actions.newest_first(), 1, 1 + settings.recent_actions)
+        self._before_last = [action.text for action in before][::-1]
         self._bank = bank
         self._settings = settings
         self.cards = StoryCards(matches, blocks)
@@ -170,9 +172,15 @@ class _Dynamic:
 
     def _recall(self, room: int) -> None:
         if self._bank is not None and self._last_action is not None:
-            query, limit = self._last_action.text, self._settings.candidates(room)
-            retellings = self._settings.near_duplicate is not None
-            self.memories.offer(self._bank.search(query, limit=limit, pinned_first=True, retellings=retellings))
+            recalled = self._bank.search(
+                self._last_action.text,
+                limit=self._settings.candidates(room),
+                ranking=self._settings.ranking,
+                recent=self._before_last,
+                pinned_first=True,
+                retellings=self._settings.near_duplicate is not None,
+            )
+            self.memories.offer(recalled)
 
     def take_more(self, room: int) -> bool:
         """Take in what fits into room that the exact count has found; whether anything did."""

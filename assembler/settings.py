@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assembler.errors import SettingsError
+from memorybank.inputs import MAX_RECENT
+from memorybank.search.ranking import DEFAULT_RANKING, RANKINGS
 from memorybank.tokenizer import DEFAULT_TOKENIZER, Tokenizer, open_tokenizer
 
 __all__ = ["LAYOUTS", "MOST_TOKENS", "Layout", "Settings"]
@@ -31,6 +33,8 @@ class Settings:
         anchor_step: tokens by which History's beginning moves on at least, in the cache-friendly layout.
         memory_candidates: how many memories, best first, are considered; None for 100, or one for every ten tokens
             of room if that is more.
+        ranking: how memories are ranked: `hybrid`, by meaning and by words, or `semantic`, by meaning alone.
+        recent_actions: how many of the actions before the last one are a weaker part of the query, 0 to 16.
         near_duplicate: cosine of two memories from which on they tell the same event and only one of them goes in;
             0.9 to 1, or None to let all of them in.
         list_unmatched: whether the report lists the cards that did not match with what they wait for.
@@ -47,6 +51,8 @@ class Settings:
     memory_bank_percent: int = 25
     anchor_step: int = 512
     memory_candidates: int | None = None
+    ranking: str = DEFAULT_RANKING
+    recent_actions: int = 4
     near_duplicate: float | None = 0.95
     list_unmatched: bool = False
 
@@ -58,6 +64,9 @@ class Settings:
         self._check("anchor_step", 1, MOST_TOKENS)
         if self.memory_candidates is not None:
             self._check("memory_candidates", 1, 10_000)
+        self._check("recent_actions", 0, MAX_RECENT)
+        if self.ranking not in RANKINGS:
+            raise SettingsError(f"ranking: {self.ranking!r} is unknown; use one of {', '.join(RANKINGS)}")
         if self.near_duplicate is not None:
             self._check_cosine(self.near_duplicate)
         if self.story_cards_percent + self.memory_bank_percent > 100:

@@ -19,6 +19,7 @@ from memorybank.cli_operator import add_operator_commands
 from memorybank.console import CommandParser, end_process, note, progress_bar, run_command, shown
 from memorybank.errors import InvalidInputError, MemoryBankError
 from memorybank.memory import Memory, NewMemory
+from memorybank.search.ranking import DEFAULT_RANKING
 from memorybank.service.flags import SERVICE_FLAGS, SETTINGS, add_flags
 
 if TYPE_CHECKING:
@@ -108,7 +109,16 @@ def _add_reading(command: Callable[..., CommandParser]) -> None:
     search.add_argument("--limit", type=int, metavar="N", help="at most so many (default: 10)")
     search.add_argument("--max-tokens", type=int, metavar="N", help="what fits into so many tokens of o200k_base")
     search.add_argument("--min-similarity", type=float, metavar="X", help="from -1 to 1")
-    search.add_argument("--ranking", default="semantic", help="semantic")
+    search.add_argument(
+        "--ranking", default=DEFAULT_RANKING, help="hybrid: by meaning and by words (default); or semantic"
+    )
+    search.add_argument(
+        "--recent",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="a text before the query; repeatable, oldest first",
+    )
     search.add_argument("--pinned-first", action="store_true", help="pinned memories before all others")
     search.add_argument("--explain", action="store_true", help="the parts of each score")
     command("check", _check, "Prove that database and index agree.")
@@ -205,6 +215,7 @@ def _search(given: argparse.Namespace) -> int:
             max_tokens=given.max_tokens,
             min_similarity=given.min_similarity,
             ranking=given.ranking,
+            recent=given.recent,
             pinned_first=given.pinned_first,
             explain=given.explain,
         )

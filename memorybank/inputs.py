@@ -20,6 +20,7 @@ __all__ = [
     "MAX_ID",
     "MAX_LIMIT",
     "MAX_METADATA",
+    "MAX_RECENT",
     "MAX_TEXT",
     "checked_actions",
     "checked_cursor",
@@ -30,6 +31,7 @@ __all__ = [
     "checked_limit",
     "checked_metadata",
     "checked_new",
+    "checked_recent",
     "checked_settable",
     "checked_similarity",
     "checked_state",
@@ -49,6 +51,10 @@ MAX_METADATA = 100_000
 """Characters of a memory's metadata, written as JSON."""
 MAX_LIMIT = 10_000
 """Results of one search, and memories of one page."""
+MAX_RECENT = 16
+"""Texts before a query that are a part of it."""
+RECENT_LENGTH = 2_000
+"""Characters that are read of each of them, from its end."""
 
 
 def checked_text(text: object, *, what: str = "text") -> str:
@@ -156,6 +162,15 @@ def checked_similarity(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or abs(value) > 1:
         raise InvalidInputError(f"min_similarity must be a number from -1 to 1, not {value!r}")
     return float(value)
+
+
+def checked_recent(value: object) -> tuple[str, ...]:
+    """Return the texts before a query that have something in them, cleaned, of each its end."""
+    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(one, str) for one in value):
+        raise InvalidInputError(f"recent must be a list of texts, oldest first, not {value!r:.80}")
+    if len(value) > MAX_RECENT:
+        raise InvalidInputError(f"recent has {len(value)} texts; give the last {MAX_RECENT} at most")
+    return tuple(text for text in (clean(one)[-RECENT_LENGTH:] for one in value) if text)
 
 
 def checked_new(item: object, *, what: str) -> NewMemory:

@@ -24,10 +24,18 @@ class Bank(Protocol):
     """What the assembler needs of a memory bank; `memorybank.MemoryBank` is one."""
 
     def search(
-        self, query: str, *, limit: int = ..., pinned_first: bool = ..., retellings: bool = ...
+        self,
+        query: str,
+        *,
+        limit: int = ...,
+        ranking: str = ...,
+        recent: Sequence[str] = ...,
+        pinned_first: bool = ...,
+        retellings: bool = ...,
     ) -> Sequence[Recalled]:
         """Return memories by relevance to `query`, best first, the pinned ones before all others.
 
+        `recent` are the texts before the query, oldest first, a weaker part of it; `ranking` is the mode.
         With `retellings`, each says which others of the answer tell the same: see `Recalled.retold_by`.
         """
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from assembler.context import AssembledContext, assemble
 from assembler.document import from_dict
 from assembler.errors import AdventureError, ContextTooSmallError, SettingsError
 from assembler.settings import Settings
+from memorybank.search.ranking import DEFAULT_RANKING
 from memorybank.service.problems import Problem
 from memorybank.service.state import phase
 from memorybank.tokenizer import HuggingFaceTokenizer, Tokenizer, open_tokenizer
@@ -115,6 +116,8 @@ def _settings(asked: ContextRequest, tokenizers: Tokenizers) -> Settings:
             context_size=asked.context_size - asked.reserve,
             tokenizer=tokenizers.open(asked.tokenizer),
             layout=asked.layout,
+            ranking=asked.ranking,
+            recent_actions=asked.recent_actions,
             list_unmatched=asked.waiting,
         )
     except SettingsError as error:
@@ -153,10 +156,24 @@ class _Measured:
         self._bank = bank
 
     def search(
-        self, query: str, *, limit: int = 10, pinned_first: bool = False, retellings: bool = False
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        ranking: str = DEFAULT_RANKING,
+        recent: Sequence[str] = (),
+        pinned_first: bool = False,
+        retellings: bool = False,
     ) -> list[Recalled]:
         with phase("search"):
-            return self._bank.search(query, limit=limit, pinned_first=pinned_first, retellings=retellings)
+            return self._bank.search(
+                query,
+                limit=limit,
+                ranking=ranking,
+                recent=recent,
+                pinned_first=pinned_first,
+                retellings=retellings,
+            )
 
     def pending_count(self) -> int:
         """As the bank's."""

@@ -8,6 +8,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from assembler.report import Section, Verdict
 from assembler.settings import MOST_TOKENS, Layout
+from memorybank.inputs import MAX_RECENT
+from memorybank.search.ranking import DEFAULT_RANKING, RANKINGS
 from memorybank.service.calls import checked_bank_name
 from memorybank.service.schemas import MAX_BANK_NAME, NAME, WHOLE
 
@@ -58,6 +60,15 @@ class ContextRequest(BaseModel):
     )
     memory_bank: bool | None = Field(
         None, description="whether memories are recalled; null: what the document says", examples=[True]
+    )
+    ranking: str = Field(
+        DEFAULT_RANKING,
+        description="how memories are ranked: by meaning and by words, or by meaning alone",
+        examples=["hybrid"],
+        json_schema_extra={"enum": list(RANKINGS)},
+    )
+    recent_actions: Annotated[int, Field(ge=0, le=MAX_RECENT), WHOLE] = Field(
+        4, description="how many of the actions before the last one are a weaker part of the query", examples=[4]
     )
     commit: bool = Field(
         False,

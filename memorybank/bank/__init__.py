@@ -9,7 +9,7 @@ is `memorybank.search`. SQLAlchemy, FAISS and numpy load when a bank is opened a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
@@ -21,7 +21,7 @@ from memorybank.bank.settings import BankSettings
 from memorybank.errors import InvalidInputError
 from memorybank.memory import Progress, Recalled
 from memorybank.search.answer import LAST_POOL, Question, answer
-from memorybank.search.ranking import checked_ranking
+from memorybank.search.ranking import DEFAULT_RANKING, checked_ranking
 from memorybank.text import clean
 
 if TYPE_CHECKING:
@@ -130,12 +130,13 @@ class MemoryBank(BankSettings):
         max_tokens: int | None = None,
         count_tokens: Callable[[str], int] | None = None,
         min_similarity: float | None = None,
-        ranking: str = "semantic",
+        ranking: str = DEFAULT_RANKING,
+        recent: Sequence[str] = (),
         pinned_first: bool = False,
         explain: bool = False,
         retellings: bool = False,
     ) -> Results:
-        """Return the active memories that are nearest to a query, best first (SPEC.md sections 4 and 9).
+        """Return the active memories that fit a query best, best first (SPEC.md sections 4 and 9).
 
         Equal ones stand in the order of storing. The answer is exact: no index may lose a neighbour.
 
@@ -146,7 +147,10 @@ class MemoryBank(BankSettings):
                 passed over. A memory costs the tokens of its text and a line end. 1,000 are looked at.
             count_tokens: counts the tokens of a text; None counts those of o200k_base.
             min_similarity: leave out what is less similar, from -1 to 1.
-            ranking: `semantic`, the cosine of the embeddings.
+            ranking: `hybrid`: by meaning and by words, the cosine of the embeddings and BM25 fused; or `semantic`, the
+                cosine alone.
+            recent: the texts before the query, oldest first, as a weaker part of it: at most 16, and of each the last
+                2,000 characters.
             pinned_first: put all pinned memories before the others, however similar they are.
             explain: give the parts of each score by name.
             retellings: say of each result which others of the answer tell nearly the same and are newer, or pinned.
@@ -170,6 +174,7 @@ class MemoryBank(BankSettings):
             pinned_first=inputs.checked_flag(pinned_first, what="pinned_first"),
             explain=inputs.checked_flag(explain, what="explain"),
             retellings=inputs.checked_flag(retellings, what="retellings"),
+            recent=inputs.checked_recent(recent),
         )
         budget = None if max_tokens is None else inputs.checked_tokens(max_tokens)
         text = clean(query)[: inputs.MAX_TEXT]

@@ -224,11 +224,7 @@ class Draft:
         if row.revision == self.state.revision:
             return row
         before = self._stored.get(row.ordinal)
-        same = before is not None and (before.memory.text, before.memory.state, before.vector) == (
-            row.memory.text,
-            row.memory.state,
-            row.vector,
-        )
+        same = before is not None and _indexed(before) == _indexed(row)
         return row if same else replace(row, revision=self.state.revision)
 
 
@@ -278,6 +274,11 @@ def evicted(
         if not pinned:
             heapq.heappush(heap, (use_count, ordinal))
     return gone
+
+
+def _indexed(row: StoredMemory) -> tuple[object, ...]:
+    """Return what an index holds of a row."""
+    return row.memory.text, row.memory.state, row.vector, row.span
 
 
 def _differ(one: StoredMemory, other: StoredMemory) -> bool:

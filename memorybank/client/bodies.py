@@ -47,13 +47,14 @@ def search_body(query: str, how: Mapping[str, Any]) -> dict[str, Any]:
     checks: dict[str, Callable[[Any], Any]] = {
         "limit": lambda value: inputs.checked_limit(value, most=MAX_BATCH),
         "ranking": checked_ranking,
+        "recent": lambda value: list(inputs.checked_recent(value)),
         "min_similarity": inputs.checked_similarity,
         "pinned_first": lambda value: inputs.checked_flag(value, what="pinned_first"),
         "explain": lambda value: inputs.checked_flag(value, what="explain"),
         "retellings": lambda value: inputs.checked_flag(value, what="retellings"),
     }
     given = {name: check(how[name]) for name, check in checks.items() if how[name] is not None}
-    asked = {name: value for name, value in given.items() if value is not False}
+    asked = {name: value for name, value in given.items() if value is not False and value != []}
     return {"query": clean(query)[: inputs.MAX_TEXT], **asked}
 
 

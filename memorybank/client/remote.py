@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -15,6 +15,7 @@ from memorybank.client.exchange import Send, Steps, Wait
 from memorybank.client.transport import Transport
 from memorybank.client.wire import Answer, NoAnswer
 from memorybank.memory import Memory, NewMemory, Progress, Recalled, State
+from memorybank.search.ranking import DEFAULT_RANKING
 from memorybank.writing.rhythm import Rhythm
 
 __all__ = ["RemoteBank"]
@@ -204,13 +205,14 @@ class RemoteBank(Connection):
         max_tokens: int | None = None,
         count_tokens: Callable[[str], int] | None = None,
         min_similarity: float | None = None,
-        ranking: str = "semantic",
+        ranking: str = DEFAULT_RANKING,
+        recent: Sequence[str] = (),
         pinned_first: bool = False,
         explain: bool = False,
         retellings: bool = False,
     ) -> Results:
-        """Return the active memories that are nearest to a query, best first."""
-        how = {"limit": limit, "min_similarity": min_similarity, "ranking": ranking}
+        """Return the active memories that fit a query best, best first."""
+        how = {"limit": limit, "min_similarity": min_similarity, "ranking": ranking, "recent": recent}
         how |= {"pinned_first": pinned_first, "explain": explain, "retellings": retellings}
         return self._run(self._calls.search(query, max_tokens=max_tokens, count_tokens=count_tokens, **how))
 

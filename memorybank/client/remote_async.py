@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -14,6 +14,7 @@ from memorybank.client.exchange import Send, Steps, Wait
 from memorybank.client.transport import AsyncTransport
 from memorybank.client.wire import Answer, NoAnswer
 from memorybank.memory import Memory, NewMemory, Progress, Recalled, State
+from memorybank.search.ranking import DEFAULT_RANKING
 from memorybank.writing.rhythm import Rhythm
 
 __all__ = ["AsyncRemoteBank"]
@@ -203,13 +204,14 @@ class AsyncRemoteBank(Connection):
         max_tokens: int | None = None,
         count_tokens: Callable[[str], int] | None = None,
         min_similarity: float | None = None,
-        ranking: str = "semantic",
+        ranking: str = DEFAULT_RANKING,
+        recent: Sequence[str] = (),
         pinned_first: bool = False,
         explain: bool = False,
         retellings: bool = False,
     ) -> Results:
-        """Return the active memories that are nearest to a query, best first."""
-        how = {"limit": limit, "min_similarity": min_similarity, "ranking": ranking}
+        """Return the active memories that fit a query best, best first."""
+        how = {"limit": limit, "min_similarity": min_similarity, "ranking": ranking, "recent": recent}
         how |= {"pinned_first": pinned_first, "explain": explain, "retellings": retellings}
         return await self._run(self._calls.search(query, max_tokens=max_tokens, count_tokens=count_tokens, **how))
 

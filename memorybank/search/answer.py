@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from memorybank.errors import InvalidInputError
 from memorybank.memory import Recalled
-from memorybank.search.ranking import Candidate, fill, rank
+from memorybank.search.ranking import POOL, Candidate, Ranked, fill, rank
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from memorybank.bank.model import ModelInUse
-    from memorybank.search.live_index import LiveIndex
-    from memorybank.storage import BankState, StoredMemory
+    from memorybank.search.live_index import Asked, LiveIndex
+    from memorybank.storage import StoredMemory
 
 __all__ = ["LAST_POOL", "Costs", "Question", "answer"]
 
@@ -37,6 +34,7 @@ class Question:
     pinned_first: bool
     explain: bool
     retellings: bool = False
+    recent: tuple[str, ...] = ()
 
 
 def answer(
@@ -49,11 +47,18 @@ def answer(
     count_tokens: Callable[[str], int] | None = None,
 ) -> list[Recalled]:
     """Return what `MemoryBank.search` returns, for a query with something in it."""
-    from memorybank.search.vectors import embed
+    from memorybank.search.live_index import Asked
+    from memorybank.search.query import query_terms, query_vector
 
     embedder = model.embedder()
-    vector = embed(embedder, [query], kind="query")[0]
-    ranked = partial(_ranked, live, vector, partial(model.guard, model=embedder), question)
+    asked = Asked(
+        query_vector(embedder, query, question.recent),
+        k=POOL,
+        guard=partial(model.guard, model=embedder),
+        terms=query_terms(query, question.recent) if question.ranking == "hybrid" else None,
+        with_pinned=question.pinned_first,
+    )
+    ranked = partial(_ranked, live, asked, question)
     if max_tokens is None:
         return ranked(question.limit)
     return _within(ranked, question.limit, max_tokens, Costs(count_tokens or _default_counter()))
@@ -71,23 +76,21 @@ def _within(ranked: Callable[[int], list[Recalled]], limit: int, max_tokens: int
         pool = min(pool * 4, most)
 
 
-def _ranked(
-    live: LiveIndex, query: NDArray[np.float32], guard: Callable[[BankState], None], question: Question, k: int
-) -> list[Recalled]:
-    found = live.search(query, k, guard=guard, with_pinned=question.pinned_first)
-    rows = {row.ordinal: row for row, _ in found}
-    ranked = rank(
-        (Candidate(row.ordinal, similarity, row.memory.pinned) for row, similarity in found),
-        ranking=question.ranking,
-        min_similarity=question.min_similarity,
-        pinned_first=question.pinned_first,
-    )
-    best = ranked[:k]
-    stored = [rows[one.candidate.ordinal] for one in best]
-    retold = _retold(stored, len(query)) if question.retellings and best else [()] * len(best)
+def _ranked(live: LiveIndex, asked: Asked, question: Question, k: int) -> list[Recalled]:
+    def choose(candidates: list[Candidate]) -> list[Ranked]:
+        return rank(
+            candidates,
+            ranking=question.ranking,
+            min_similarity=question.min_similarity,
+            pinned_first=question.pinned_first,
+        )[:k]
+
+    pool = k if asked.terms is None else max(k, POOL)  # the scale of `hybrid` does not depend on how many are asked for
+    found = live.search(replace(asked, k=pool), choose)
+    retold = _retold([row for row, _ in found], len(asked.vector)) if question.retellings and found else ()
     return [
         Recalled(row.memory, one.candidate.similarity, place, dict(one.parts) if question.explain else None, newer)
-        for place, (row, one, newer) in enumerate(zip(stored, best, retold, strict=True), 1)
+        for place, ((row, one), newer) in enumerate(zip(found, retold or [()] * len(found), strict=True), 1)
     ]
 
 

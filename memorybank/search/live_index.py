@@ -1,4 +1,4 @@
-"""One bank's vector index, kept in step with the database.
+"""One bank's indexes, the vectors' and the words', kept in step with the database.
 
 Before every search the bank's revision is read; if it moved, what changed is applied, whoever wrote it: this object,
 another one, another process. A write therefore never touches the index, and an index can never keep a write from being
@@ -7,24 +7,52 @@ acknowledged. Reading the revision, searching and fetching the rows see one snap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
-
-import numpy as np
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from memorybank.errors import InvalidInputError, StorageError
 from memorybank.forking import renew_after_fork
 from memorybank.search.index import ReadWriteLock, VectorIndex
 from memorybank.search.index_exact import similarities
+from memorybank.search.lexical import NO_SCORES, LexicalIndex, best_of, scores_of
+from memorybank.search.ranking import Candidate, Ranked
 from memorybank.search.vectors import damaged, to_matrix
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from memorybank.storage import BankState, Reader, Store, StoredMemory
+    from memorybank.storage.reading import StoredTerms
 
-__all__ = ["LiveIndex"]
+__all__ = ["Asked", "Choose", "LiveIndex"]
+
+Choose: TypeAlias = Callable[[list[Candidate]], list[Ranked]]
+
+_Seen: TypeAlias = tuple[str, str, int, int]
+"""What an index holds: incarnation, model, dimensions and revision of the bank."""
+_NOTHING: _Seen = ("", "", 0, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to look for.
+
+    Attributes:
+        vector: of length 1, shape (dimensions,).
+        k: how many of the nearest, and of those that share words, are candidates; 1 or more.
+        guard: called with the bank's row; raises when its vectors are of another model than the query's.
+        terms: what each term weighs; None asks for the nearest alone.
+        with_pinned: make all pinned memories candidates as well.
+    """
+
+    vector: NDArray[np.float32]
+    k: int
+    guard: Callable[[BankState], None]
+    terms: Mapping[int, float] | None = None
+    with_pinned: bool = False
 
 
 class LiveIndex:
@@ -52,23 +80,28 @@ class LiveIndex:
         self._lock = ReadWriteLock()
         renew_after_fork(self)
         self._index: VectorIndex | None = None
-        self._vectors_of: tuple[str, str, int] | None = None
-        self._revision = -1
+        self._lexical: LexicalIndex | None = None
+        self._seen = self._seen_lexical = _NOTHING
 
     def renew(self) -> None:
-        """Drop a lock that another thread of the parent may have held when this process was forked, and the index."""
-        self._lock, self._index, self._revision = ReadWriteLock(), None, -1
+        """Drop a lock that another thread of the parent may have held when this process was forked, and the indexes."""
+        self._lock = ReadWriteLock()
+        self._drop()
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the index takes now, about."""
-        index = self._index
-        return 0 if index is None else index.nbytes
+        """Bytes of memory that the indexes take now, about."""
+        index, lexical = self._index, self._lexical
+        return (0 if index is None else index.nbytes) + (0 if lexical is None else lexical.nbytes)
 
     def release(self) -> None:
-        """Give the index's memory back; the next search builds it anew."""
+        """Give the indexes' memory back; the next search builds them anew."""
         with self._lock.writing():
-            self._index, self._revision = None, -1
+            self._drop()
+
+    def _drop(self) -> None:
+        self._index = self._lexical = None
+        self._seen = self._seen_lexical = _NOTHING
 
     def is_empty(self) -> bool:
         """Return whether there is nothing to find, without asking the embedding model anything."""
@@ -78,69 +111,79 @@ class LiveIndex:
         with self._store.read() as reader:
             return not reader.has_memories(self._bank, active=True)
 
-    def search(
-        self,
-        query: NDArray[np.float32],
-        k: int,
-        *,
-        guard: Callable[[BankState], None],
-        with_pinned: bool = False,
-    ) -> list[tuple[StoredMemory, float]]:
-        """Return memories, among them the k most similar, each with its similarity, in no order.
+    def search(self, asked: Asked, choose: Choose) -> list[tuple[StoredMemory, Ranked]]:
+        """Return the memories that are chosen from the best candidates of each index, in their order.
 
         Args:
-            query: one vector of length 1, shape (dimensions,).
-            k: how many, 1 or more.
-            guard: called with the bank's row; raises when its vectors are of another model than the query.
-            with_pinned: return all pinned memories as well.
+            asked: what to look for.
+            choose: is given the candidates and returns those that are wanted, in their order.
 
         Raises:
             StorageError: the database cannot be read, or a stored vector is damaged.
         """
         was_there = self._index is not None
         try:
-            return self._search(query, k, guard, with_pinned)
+            return self._search(asked, choose)
         finally:
             if self._on_use is not None:  # here no lock is held: it may release other indexes, or this one
                 self._on_use(self, not was_there)
 
-    def _search(
-        self, query: NDArray[np.float32], k: int, guard: Callable[[BankState], None], with_pinned: bool
-    ) -> list[tuple[StoredMemory, float]]:
+    def _search(self, asked: Asked, choose: Choose) -> list[tuple[StoredMemory, Ranked]]:
+        lexical = asked.terms is not None
         with self._lock.reading(), self._store.read() as reader:
             state = reader.bank(self._bank)
             if state is None:
                 return []
-            guard(state)
-            if self._is_current(state):
-                return self._find(reader, query, k, with_pinned)
-        with self.current() as (reader, state, _):  # alone, so that new writes cannot keep this search waiting for ever
+            asked.guard(state)
+            if self._is_current(state, lexical=lexical):
+                return self._find(reader, asked, choose)
+        # Alone, so that new writes cannot keep this search waiting for ever.
+        with self.current(lexical=lexical) as (reader, state, _):
             if state is None:
                 return []
-            guard(state)
-            return self._find(reader, query, k, with_pinned)
+            asked.guard(state)
+            return self._find(reader, asked, choose)
 
     @contextmanager
-    def current(self) -> Iterator[tuple[Reader, BankState | None, VectorIndex | None]]:
+    def current(self, *, lexical: bool = False) -> Iterator[tuple[Reader, BankState | None, VectorIndex | None]]:
         """Hold the index alone, in step with the snapshot and the bank's row given with it; None if there is none."""
         with self._lock.writing(), self._store.read() as reader:
             state = reader.bank(self._bank)
-            if state is not None and not self._is_current(state):
+            if state is not None and not self._is_current(state, lexical=lexical):
                 self._catch_up(reader, state)
+                if lexical:
+                    self._catch_up_lexical(reader, state)
             yield reader, state, None if state is None else self._index
 
-    def _is_current(self, state: BankState) -> bool:
-        return self._index is not None and (self._vectors_of, self._revision) == (_source(state), state.revision)
+    def _is_current(self, state: BankState, *, lexical: bool) -> bool:
+        now = _seen(state)
+        return self._seen == now and (not lexical or self._seen_lexical == now)
 
     def _catch_up(self, reader: Reader, state: BankState) -> None:
-        index, self._index = self._index, None  # whatever fails from here on, the next search builds it anew
-        if index is None or self._vectors_of != _source(state):
+        index, before, now = self._index, self._seen, _seen(state)
+        self._index, self._seen = None, _NOTHING  # whatever fails from here on, the next search builds it anew
+        if index is None or before[:-1] != now[:-1]:
             index = self._build(reader, state)
-        else:
-            gone, put = reader.changed(self._bank, self._revision)
+        elif before != now:
+            gone, put = reader.changed(self._bank, before[-1])
             index.remove(gone)
             self._add(index, reader, [key for key, _ in put], [vector for _, vector in put])
-        self._index, self._vectors_of, self._revision = index, _source(state), state.revision
+        self._index, self._seen = index, now
+
+    def _catch_up_lexical(self, reader: Reader, state: BankState) -> None:
+        index, before, now = self._lexical, self._seen_lexical, _seen(state)
+        self._lexical, self._seen_lexical = None, _NOTHING
+        if index is None or before[0] != now[0]:  # another model changes nothing here
+            index = LexicalIndex()
+            with closing(reader.active_terms(self._bank)) as bites:
+                for bite in bites:
+                    _add_terms(index, bite)
+        elif before != now:
+            gone, put = reader.changed_terms(self._bank, before[-1])
+            index.remove(gone)
+            _add_terms(index, put)
+        index.settle()
+        self._lexical, self._seen_lexical = index, now
 
     def _build(self, reader: Reader, state: BankState) -> VectorIndex:
         index = self._make_index(state.dimensions)
@@ -153,32 +196,40 @@ class LiveIndex:
         try:
             index.add(ordinals, to_matrix(vectors, index.dimensions))
         except (InvalidInputError, StorageError) as error:
-            place, what = next(damaged(vectors, index.dimensions), (0, str(error)))
-            [row] = reader.by_ordinals(self._bank, [ordinals[place]])
-            raise self._damaged(row, what) from error
+            raise self._damaged(reader, ordinals, vectors, index.dimensions, error) from error
 
-    def _damaged(self, row: StoredMemory, what: str) -> StorageError:
+    def _damaged(
+        self, reader: Reader, ordinals: Sequence[int], vectors: Sequence[bytes], dimensions: int, error: Exception
+    ) -> StorageError:
+        place, what = next(damaged(vectors, dimensions), (0, str(error)))
+        [row] = reader.by_ordinals(self._bank, [ordinals[place]])
         return StorageError(
             f"bank {self._bank!r}, memory {row.memory.id!r}: the stored vector is damaged ({what}): `memorybank check` "
             "lists all such; `memorybank reembed` computes them anew"
         )
 
-    def _find(
-        self, reader: Reader, query: NDArray[np.float32], k: int, with_pinned: bool
-    ) -> list[tuple[StoredMemory, float]]:
+    def _find(self, reader: Reader, asked: Asked, choose: Choose) -> list[tuple[StoredMemory, Ranked]]:
         if self._index is None or not len(self._index):
             return []
-        rows = reader.by_ordinals(self._bank, self._index.candidates(query, k).tolist())
-        if with_pinned:
-            rows = list({row.ordinal: row for row in [*rows, *reader.pinned(self._bank)]}.values())
-        stored = [row.vector for row in rows]
+        by_words = NO_SCORES if asked.terms is None or self._lexical is None else self._lexical.scores(asked.terms)
+        wanted = {*self._index.candidates(asked.vector, asked.k).tolist(), *best_of(by_words, asked.k)}
+        rows = reader.searched(self._bank, sorted(wanted), with_pinned=asked.with_pinned)
+        ordinals, vectors = [row[0] for row in rows], [row[1] for row in rows]
         try:
-            vectors = to_matrix(stored, self._index.dimensions)
+            near = similarities(to_matrix(vectors, self._index.dimensions), asked.vector).tolist()
         except StorageError as error:
-            place, what = next(damaged(stored, self._index.dimensions), (0, str(error)))
-            raise self._damaged(rows[place], what) from error
-        return list(zip(rows, similarities(vectors, query).tolist(), strict=True))
+            raise self._damaged(reader, ordinals, vectors, self._index.dimensions, error) from error
+        pinned, by_word = [bool(row[2]) for row in rows], scores_of(by_words, ordinals)
+        chosen = choose(list(map(Candidate, ordinals, near, pinned, by_word)))
+        stored = {row.ordinal: row for row in reader.by_ordinals(self._bank, [one.candidate.ordinal for one in chosen])}
+        return [(stored[one.candidate.ordinal], one) for one in chosen]
 
 
-def _source(state: BankState) -> tuple[str, str, int]:
-    return state.incarnation, state.model, state.dimensions
+def _add_terms(index: LexicalIndex, rows: Sequence[StoredTerms]) -> None:
+    """Add memories at their places: those written from the log where their span begins, the others as stored."""
+    places = [(0, ordinal) if span is None else (1, span) for ordinal, span, _ in rows]
+    index.add([row[0] for row in rows], [row[2] for row in rows], places)
+
+
+def _seen(state: BankState) -> _Seen:
+    return state.incarnation, state.model, state.dimensions, state.revision

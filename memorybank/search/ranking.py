@@ -1,7 +1,9 @@
 """In which order memories come, and with what score: pure functions, the standard library only (SPEC.md section 9).
 
-`semantic` is the cosine of the embeddings. Similarities arrive rounded (`index_exact.similarities`), so that equal
-means equal; equal ones stand in the order in which they were stored.
+`semantic` is the cosine of the embeddings. `hybrid` adds to it what BM25 says (`lexical.py`), each on a scale from 0 to
+1: a convex combination, which was measured ahead of reciprocal rank fusion (Bruch et al., An Analysis of Fusion
+Functions for Hybrid Retrieval, 2023). Similarities arrive rounded (`index_exact.similarities`), so that equal means
+equal; equal ones stand in the order in which they were stored.
 """
 
 from __future__ import annotations
@@ -11,7 +13,13 @@ from dataclasses import dataclass
 
 from memorybank.errors import InvalidInputError
 
-__all__ = ["RANKINGS", "Candidate", "Ranked", "checked_ranking", "fill", "rank"]
+__all__ = ["DEFAULT_RANKING", "POOL", "RANKINGS", "SEMANTIC", "Candidate", "Ranked", "checked_ranking", "fill", "rank"]
+
+POOL = 200
+"""How many of each arm's best are looked at in `hybrid`, or as many as are asked for, if that is more."""
+SEMANTIC = 0.3
+"""The share of the semantic part in a score of `hybrid`; the lexical part has the rest. Chosen on half of the data."""
+DEFAULT_RANKING = "hybrid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +30,13 @@ class Candidate:
         ordinal: its place in the order of storing.
         similarity: cosine with the query, from -1 to 1, rounded.
         pinned: whether it is pinned.
+        lexical: BM25 with the query, 0 or more; in `semantic` nobody asks for it.
     """
 
     ordinal: int
     similarity: float
     pinned: bool = False
+    lexical: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +52,22 @@ def _semantic(candidates: Sequence[Candidate]) -> list[Ranked]:
     return [Ranked(one, one.similarity, {"semantic": one.similarity}) for one in candidates]
 
 
-RANKINGS: Mapping[str, Callable[[Sequence[Candidate]], list[Ranked]]] = {"semantic": _semantic}
+def _hybrid(candidates: Sequence[Candidate]) -> list[Ranked]:
+    if not candidates:
+        return []
+    similarities = sorted((one.similarity for one in candidates), reverse=True)
+    best, least = similarities[0], similarities[min(POOL, len(similarities)) - 1]
+    most = max(one.lexical for one in candidates)
+    ranked = []
+    for one in candidates:
+        semantic = max(0.0, one.similarity - least) / (best - least) if best > least else 1.0
+        lexical = one.lexical / most if most > 0 else 0.0
+        parts = {"semantic": round(SEMANTIC * semantic, 6), "lexical": round((1 - SEMANTIC) * lexical, 6)}
+        ranked.append(Ranked(one, round(sum(parts.values()), 6), parts))
+    return ranked
+
+
+RANKINGS: Mapping[str, Callable[[Sequence[Candidate]], list[Ranked]]] = {"semantic": _semantic, "hybrid": _hybrid}
 """Ranking modes by name: each scores all candidates of one search together."""
 
 
@@ -60,7 +85,7 @@ def checked_ranking(name: object) -> str:
 def rank(
     candidates: Iterable[Candidate],
     *,
-    ranking: str = "semantic",
+    ranking: str,
     min_similarity: float | None = None,
     pinned_first: bool = False,
 ) -> list[Ranked]:
@@ -72,13 +97,13 @@ def rank(
         min_similarity: those below it are left out; pinned ones stay when `pinned_first`.
         pinned_first: put pinned ones before all others, in the same order among themselves.
     """
-    ranked = RANKINGS[checked_ranking(ranking)](
-        [
-            one
-            for one in candidates
-            if min_similarity is None or one.similarity >= min_similarity or (pinned_first and one.pinned)
-        ]
-    )
+    ranked = [
+        one
+        for one in RANKINGS[checked_ranking(ranking)](list(candidates))
+        if min_similarity is None
+        or one.candidate.similarity >= min_similarity
+        or (pinned_first and one.candidate.pinned)
+    ]
     return sorted(
         ranked, key=lambda one: (pinned_first and not one.candidate.pinned, -one.score, one.candidate.ordinal)
     )

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, mo
 
 from memorybank import inputs
 from memorybank.memory import NewMemory, Settable
-from memorybank.search.ranking import RANKINGS
+from memorybank.search.ranking import DEFAULT_RANKING, RANKINGS
 from memorybank.text import join_surrogates
 from memorybank.writing import rhythm as rhythms
 
@@ -232,10 +232,17 @@ class SearchRequest(Taken):
     min_similarity: Annotated[float, Field(ge=-1, le=1)] | None = Field(
         None, description="leave out what is less similar", examples=[0.2]
     )
+    recent: list[Annotated[str, BeforeValidator(_joined)]] = Field(
+        default_factory=list,
+        max_length=inputs.MAX_RECENT,
+        description="the texts before the query, oldest first, as a weaker part of it; of each, the last "
+        f"{inputs.RECENT_LENGTH:,} characters are read",
+        examples=[["Mara locks the chapel.", "She hides something under the floor."]],
+    )
     ranking: str = Field(
-        "semantic",
-        description="how results are ranked",
-        examples=["semantic"],
+        DEFAULT_RANKING,
+        description="by meaning and by words, or by meaning alone",
+        examples=["hybrid"],
         json_schema_extra={"enum": list(RANKINGS)},
     )
     pinned_first: bool = Field(False, description="all pinned memories before the others", examples=[False])

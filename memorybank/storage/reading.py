@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import BindParameter, ColumnElement, Connection, Row, Select, and_, bindparam, func, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -13,9 +13,13 @@ from memorybank.memory import State
 from memorybank.storage.rows import BankState, StoredMemory, to_bank, to_memory
 from memorybank.storage.schema import banks, deletions, memories
 from memorybank.storage.story import StoryTable
+from memorybank.terms import VERSION, packed
 from memorybank.writing.rhythm import Rhythm
 
-__all__ = ["CHUNK", "ONE_OF", "STATE", "Reader", "chunks"]
+__all__ = ["CHUNK", "ONE_OF", "STATE", "Reader", "StoredTerms", "chunks"]
+
+StoredTerms: TypeAlias = tuple[int, int | None, bytes]
+"""Of a memory: ordinal, span, and its terms as `memorybank.terms.packed` makes them."""
 
 CHUNK = 20_000
 """Values in one IN list. SQLite allows 32,766."""
@@ -34,13 +38,15 @@ _VECTORS = select(memories.c.ordinal, memories.c.vector)
 
 # Built once: SQLAlchemy then finds their text in its cache by identity.
 STATE = select(banks).where(banks.c.bank == _BANK)
-_ALL = select(memories).where(_OF_BANK)
+_ALL = select(*(column for column in memories.c if column.name != "terms")).where(_OF_BANK)
 _BY = {
     (engine, name): _ALL.where(one_of(memories.c[name]))
     for engine, one_of in ONE_OF.items()
     for name in ("id", "ordinal", "text_hash")
 }
-_PINNED = _ALL.where(_ACTIVE, memories.c.pinned.is_(True))
+_SEARCHED = select(memories.c.ordinal, memories.c.vector, memories.c.pinned).where(_OF_BANK)
+_SEARCHED_BY = {engine: _SEARCHED.where(one_of(memories.c.ordinal)) for engine, one_of in ONE_OF.items()}
+_PINNED = _SEARCHED.where(_ACTIVE, memories.c.pinned.is_(True))
 _LEAST_USED = (
     select(memories.c.use_count, memories.c.ordinal)
     .where(_OF_BANK, _ACTIVE, ~memories.c.pinned)
@@ -52,6 +58,13 @@ _ANY = select(memories.c.ordinal).where(_OF_BANK).limit(1)
 _ANY_ACTIVE = _ANY.where(_ACTIVE)
 _ACTIVE_VECTORS = _VECTORS.where(_OF_BANK, _ACTIVE).order_by(memories.c.ordinal).execution_options(stream_results=True)
 _CHANGED = _VECTORS.add_columns(memories.c.state).where(_OF_BANK, memories.c.revision > bindparam("since"))
+_TERMS = select(memories.c.ordinal, memories.c.span, memories.c.terms, memories.c.state).where(_OF_BANK)
+_ACTIVE_TERMS = _TERMS.where(_ACTIVE).order_by(memories.c.ordinal).execution_options(stream_results=True)
+_CHANGED_TERMS = _TERMS.where(memories.c.revision > bindparam("since"))
+_TEXTS_BY = {
+    engine: select(memories.c.ordinal, memories.c.text).where(_OF_BANK, one_of(memories.c.ordinal))
+    for engine, one_of in ONE_OF.items()
+}
 _TEXTS = select(memories.c.ordinal, memories.c.text).where(_OF_BANK, memories.c.revision > bindparam("since"))
 _DELETED = select(deletions.c.ordinal).where(deletions.c.bank == _BANK, deletions.c.revision > bindparam("since"))
 _BANKS = (
@@ -136,9 +149,17 @@ class Reader:
         """Return all memories with one of these text hashes, in the order of storing."""
         return self._by("text_hash", bank, hashes)
 
-    def pinned(self, bank: str) -> list[StoredMemory]:
-        """Return all pinned active memories, in no order."""
-        return self._all(_PINNED, of_bank=bank)
+    def searched(self, bank: str, ordinals: Sequence[int], *, with_pinned: bool = False) -> list[Sequence[Any]]:
+        """Return (ordinal, vector, pinned) of those of the memories that exist, and of all pinned active ones."""
+        statement = _SEARCHED_BY[self._engine]
+        found: list[Sequence[Any]] = [
+            row
+            for some in chunks(ordinals)
+            for row in self._connection.execute(statement, {"of_bank": bank, "keys": list(some)})
+        ]
+        if with_pinned:
+            found += self._connection.execute(_PINNED, {"of_bank": bank})
+        return list({row[0]: row for row in found}.values())
 
     def of_spans(self, bank: str, since: int, stop: int) -> list[StoredMemory]:
         """Return the memories written from actions between two positions, and all stale ones, in no order."""
@@ -195,6 +216,28 @@ class Reader:
             else:
                 gone.append(ordinal)
         return gone, put
+
+    def active_terms(self, bank: str) -> Generator[list[StoredTerms]]:
+        """Return the terms of all active memories, a bite at a time. Close it if you leave it early."""
+        with closing(self._connection.execute(_ACTIVE_TERMS, {"of_bank": bank})) as result:
+            for bite in result.partitions(BITE):
+                yield self._terms(bank, [tuple(row) for row in bite])
+
+    def changed_terms(self, bank: str, since: int) -> tuple[list[int], list[StoredTerms]]:
+        """Return what a lexical index that has seen revision `since` must do: the ordinals to remove, what to put."""
+        values = {"of_bank": bank, "since": since}
+        gone = list(self._connection.execute(_DELETED, values).scalars())
+        rows = [tuple(row) for row in self._connection.execute(_CHANGED_TERMS, values)]
+        gone += [ordinal for ordinal, _, _, state in rows if state != "active"]
+        return gone, self._terms(bank, [row for row in rows if row[-1] == "active"])
+
+    def _terms(self, bank: str, rows: Sequence[Sequence[Any]]) -> list[StoredTerms]:
+        unknown = [ordinal for ordinal, _, terms, _ in rows if not terms or terms[0] != VERSION]
+        made: dict[int, bytes] = {}
+        for some in chunks(unknown):
+            texts = self._connection.execute(_TEXTS_BY[self._engine], {"of_bank": bank, "keys": list(some)})
+            made |= {ordinal: packed(text) for ordinal, text in texts}
+        return [(ordinal, span, made.get(ordinal) or bytes(terms)) for ordinal, span, terms, _ in rows]
 
     def texts(self, bank: str, since: int) -> list[tuple[int, str]]:
         """Return ordinal and text of all memories, of any state, that changed after revision `since`."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from memorybank.errors import StorageError
 from memorybank.memory import Memory, State, fingerprint
+from memorybank.terms import packed
 
 if TYPE_CHECKING:
     from memorybank.writing.rhythm import Rhythm
@@ -184,6 +185,7 @@ def memory_columns(bank: str, stored: StoredMemory) -> dict[str, Any]:
         "source_hashes": json.dumps(stored.source_hashes) if stored.source_hashes else None,
         "held_state": stored.held_state,
         "reason": memory.reason or None,
+        "terms": packed(memory.text),
     }
 
 

@@ -15,6 +15,8 @@ What is written where, as other programs may rely on it:
 * `writer`: what wrote the memory from the log; null for one written by hand, and so are then `span` (the position of
   its first action in the log), `source` and `source_hashes` (the hashes of its span and of the texts of its actions,
   see `writing/staleness.py`) and `held_state` (what a `stale` memory was before). `reason`: why it is in its state.
+* `terms`: the words of the text for the lexical arm of a search, see `memorybank/terms.py`; null in rows of an older
+  version, and then they are made from the text.
 * `incarnation`: made anew with the bank, so that an index of a deleted bank is not taken for one of its namesake.
 """
 
@@ -39,7 +41,7 @@ from memorybank.storage.column_types import free_text, plain_text, short_text
 
 __all__ = ["HEAD", "VERSION_TABLE", "api_keys", "banks", "deletions", "memories", "metadata", "version"]
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration in `migrations/versions`; numbers have four digits and follow one another."""
 VERSION_TABLE = "memorybank_schema"
 
@@ -84,6 +86,7 @@ memories = Table(
     Column("source_hashes", plain_text(), nullable=True),
     Column("held_state", short_text(16), nullable=True),
     Column("reason", plain_text(), nullable=True),
+    Column("terms", LargeBinary, nullable=True),
     PrimaryKeyConstraint("bank", "ordinal", name="pk_memories"),
     UniqueConstraint("bank", "id", name="uq_memories_id"),
     ForeignKeyConstraint(["bank"], ["banks.bank"], name="fk_memories_bank", ondelete="CASCADE"),

@@ -1,10 +1,11 @@
 """A stand-in for a memory bank: ranks memories in the order in which they were given."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from memorybank.memory import Memory, NewMemory, Recalled
+from memorybank.search.ranking import DEFAULT_RANKING
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -34,7 +35,14 @@ class RankedBank:
         )
 
     def search(
-        self, query: str, *, limit: int = 10, pinned_first: bool = False, retellings: bool = False
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        ranking: str = DEFAULT_RANKING,
+        recent: Sequence[str] = (),
+        pinned_first: bool = False,
+        retellings: bool = False,
     ) -> list[Recalled]:
         ranked = sorted(self.memories, key=lambda memory: not memory.pinned) if pinned_first else self.memories
         return [Recalled(memory, 1 - rank / 1000, rank) for rank, memory in enumerate(ranked[:limit], start=1)]

@@ -23,7 +23,7 @@ router = APIRouter(route_class=ServiceRoute, tags=["search"])
     **described("Find memories by meaning", SearchResults, problems=["model-unavailable", "model-mismatch"], body=True),
 )
 async def search(call: Reading, bank: BankName, body: Json[SearchRequest]) -> Response:
-    """The active memories nearest to the query, best first. The answer is exact: no neighbour is lost.
+    """The active memories that fit the query best, best first. The answer is exact: no neighbour is lost.
 
     A bank that was never written to, and a query of nothing but whitespace, find nothing.
     """
@@ -37,6 +37,7 @@ async def search(call: Reading, bank: BankName, body: Json[SearchRequest]) -> Re
                 max_tokens=asked.max_tokens,
                 min_similarity=asked.min_similarity,
                 ranking=asked.ranking,
+                recent=asked.recent,
                 pinned_first=asked.pinned_first,
                 explain=asked.explain,
                 retellings=asked.retellings,

@@ -1,0 +1,315 @@
+"""BM25 over one bank: which memories share words with a query, and how rare these are (Robertson & Zaragoza 2009).
+
+A memory counts with its neighbours in the story: a word that stands in the one before it counts half, and so on
+(`AROUND`). What an event was about is often said just before it, and in memories made of a running log it is chance on
+which side of the cut a word fell. On LoCoMo that alone is worth eight points of nDCG@10 (benchmarks/README.md).
+
+All that a score depends on is the active memories themselves, never the order in which they came or what was deleted
+meanwhile, so every process gives the same answer. Postings lie in two runs, each sorted by term: a large one, and what
+came since; so adding is cheap, and a query reads the postings of its own terms only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["AROUND", "K1", "LENGTH", "NO_SCORES", "LexicalIndex", "Place", "Scores", "best_of", "scores_of"]
+
+Place: TypeAlias = tuple[int, int]
+"""Where a memory stands: on which line, and at which place of it. Only memories of one line are neighbours."""
+
+Scores: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.float64]]"
+"""Ordinals, and the score of each."""
+NO_SCORES: Scores = (np.empty(0, np.int64), np.empty(0, np.float64))
+
+K1, LENGTH = 1.2, 0.4
+"""BM25's parameters: how soon more of the same word counts no more, and how much a long text is held back."""
+AROUND: Mapping[int, float] = {0: 1.0, 1: 0.5, 2: 0.25, 3: 0.12, -1: 0.25, -2: 0.12, -3: 0.06}
+"""By distance: what a word counts that stands so many memories *before* one (negative: behind it)."""
+_GAP = max(AROUND)
+"""Empty positions between two lines, so that nothing reaches from one into the other."""
+_MERGE_ABOVE, _MERGE_SHARE = 4_096, 0.25
+"""The small run is merged into the large one when it has more postings than the first and than that share of it."""
+_DENSE_SHARE, _DENSE_CELLS = 0.02, 2**18
+"""Terms in more than that share of the memories are counted in whole rows; so many cells of these at once."""
+_BYTES_PER_POSTING, _BYTES_PER_MEMORY = 10, 200
+_PACKED = np.dtype([("term", "<u4"), ("times", "<u2")])
+"""See `memorybank.terms.packed`."""
+
+
+class LexicalIndex:
+    """Texts under stable 64-bit ordinals. Not safe by itself for a writer beside others.
+
+    >>> from memorybank.terms import packed, terms
+    >>> index = LexicalIndex()
+    >>> index.add([3, 8], [packed("Mara hid the silver key."), packed("Rain fell.")], [(0, 3), (1, 8)])
+    >>> ordinals, scores = index.scores({term: 1.0 for term in terms("silver keys")})
+    >>> ordinals.tolist(), (scores > 0).tolist()
+    ([3, 8], [True, False])
+    """
+
+    def __init__(self) -> None:
+        self._runs = (_NO_POSTINGS, _NO_POSTINGS)  # the large one, and what came since
+        self._new: list[_Postings] = []  # not sorted in yet
+        self._slot_of: dict[int, int] = {}
+        self._texts: list[_Text] = []  # by slot; those that are gone included
+        self._story: _Story | None = None
+
+    def __len__(self) -> int:
+        return len(self._slot_of)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that it takes, about."""
+        postings = sum(len(run.terms) for run in (*self._runs, *self._new))
+        return postings * _BYTES_PER_POSTING + len(self._texts) * _BYTES_PER_MEMORY
+
+    def add(self, ordinals: Sequence[int], texts: Sequence[bytes], places: Sequence[Place]) -> None:
+        """Add texts, or replace those that are there already.
+
+        Args:
+            ordinals: n whole numbers, none twice.
+            texts: their terms, as `memorybank.terms.packed` makes them.
+            places: where they stand.
+        """
+        if not ordinals:
+            return
+        self.remove(ordinals)
+        columns = np.frombuffer(b"".join(text[1:] for text in texts), _PACKED)
+        rows = np.repeat(np.arange(len(texts)), [len(text) // _PACKED.itemsize for text in texts])
+        lengths = np.bincount(rows, columns["times"], minlength=len(texts)).tolist()
+        first = len(self._texts)
+        self._texts += map(_Text, ordinals, places, lengths)
+        self._slot_of |= zip(ordinals, range(first, len(self._texts)), strict=True)
+        self._new.append(_Postings(columns["term"], (rows + first).astype(np.int32), columns["times"]))
+        self._story = None
+
+    def remove(self, ordinals: Iterable[int]) -> None:
+        """Remove texts; those that are not there are passed over. Their postings go with the next merge."""
+        for ordinal in ordinals:
+            if self._slot_of.pop(ordinal, None) is not None:
+                self._story = None
+
+    def settle(self) -> None:
+        """Sort in what has changed. `scores` may be called by several threads after that."""
+        large, small = self._runs
+        if self._new:
+            small = _Postings.joined([small, *self._new])
+            self._new = []
+        if len(small.terms) > max(_MERGE_ABOVE, _MERGE_SHARE * len(large.terms)):
+            large, small = self._compacted(_Postings.joined([large, small])), _NO_POSTINGS
+        self._runs = (large, small)
+        if self._story is None:
+            self._story = _Story.of(self._texts, self._slot_of)
+
+    def scores(self, wanted: Mapping[int, float]) -> Scores:
+        """Return the ordinals of all texts, in the order of their places, and the score of each, 0 or more.
+
+        Args:
+            wanted: what each term of the query weighs.
+        """
+        self.settle()
+        story = self._story
+        if story is None or not len(story.ordinals):
+            return NO_SCORES
+        keys = np.array(sorted(wanted), np.uint32)
+        found = self._occurrences(keys, np.array([wanted[int(key)] for key in keys]), story)
+        return story.ordinals, story.scores(found)[story.is_text]
+
+    def _occurrences(self, keys: NDArray[np.uint32], weights: NDArray[np.float64], story: _Story) -> _Occurrences:
+        rows, slots, counts = zip(*(run.of_terms(keys) for run in self._runs), strict=True)
+        positions = story.position_of[np.concatenate(slots)]
+        there = positions >= 0
+        return _Occurrences(
+            weights, np.concatenate(rows)[there], positions[there], np.concatenate(counts)[there].astype(np.float64)
+        )
+
+    def _compacted(self, postings: _Postings) -> _Postings:
+        """Return the postings without those of texts that are gone, and number the slots anew."""
+        kept = sorted(self._slot_of.values())
+        if len(kept) == len(self._texts):
+            return postings
+        slot_of = np.full(len(self._texts), -1, np.int32)
+        slot_of[kept] = np.arange(len(kept), dtype=np.int32)
+        self._texts = [self._texts[slot] for slot in kept]
+        self._slot_of = {text.ordinal: slot for slot, text in enumerate(self._texts)}
+        self._story = None
+        return postings.renumbered(slot_of)
+
+
+def best_of(scores: Scores, k: int) -> list[int]:
+    """Return the ordinals with the k highest scores above 0; of equal ones at the end, those stored first."""
+    ordinals, values = scores
+    there = np.flatnonzero(values > 0)
+    order = np.lexsort((ordinals[there], -values[there]))
+    found: list[int] = ordinals[there[order[:k]]].tolist()
+    return found
+
+
+def scores_of(scores: Scores, wanted: Sequence[int]) -> list[float]:
+    """Return the scores of some ordinals, 0 for those that have none."""
+    ordinals, values = scores
+    if not len(ordinals):
+        return [0.0] * len(wanted)
+    order = np.argsort(ordinals)
+    at = np.minimum(np.searchsorted(ordinals, wanted, sorter=order), len(ordinals) - 1)
+    found = order[at]
+    matching: list[float] = np.where(ordinals[found] == wanted, values[found], 0.0).tolist()
+    return matching
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    ordinal: int
+    place: Place
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Postings:
+    """Which term occurs in which slot, and how often, in the order of terms: three columns of one length."""
+
+    terms: NDArray[np.uint32]
+    slots: NDArray[np.int32]
+    counts: NDArray[np.uint16]
+
+    @classmethod
+    def joined(cls, runs: Sequence[_Postings]) -> _Postings:
+        """Return the postings of all, sorted."""
+        terms, slots, counts = map(
+            np.concatenate, zip(*((run.terms, run.slots, run.counts) for run in runs), strict=True)
+        )
+        order = np.argsort(terms, kind="stable")
+        return cls(terms[order], slots[order], counts[order])
+
+    def renumbered(self, slot_of: NDArray[np.int32]) -> _Postings:
+        slots = slot_of[self.slots]
+        there = slots >= 0
+        return _Postings(self.terms[there], slots[there], self.counts[there])
+
+    def of_terms(self, keys: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint16]]:
+        """Return the postings of some terms: which of the terms, in which slot, how often."""
+        starts, stops = np.searchsorted(self.terms, keys), np.searchsorted(self.terms, keys, "right")
+        lengths = stops - starts
+        rows = np.repeat(np.arange(len(keys)), lengths)
+        at = np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+        return rows, self.slots[at], self.counts[at]
+
+
+_NO_POSTINGS = _Postings(np.empty(0, np.uint32), np.empty(0, np.int32), np.empty(0, np.uint16))
+
+
+@dataclass(frozen=True, slots=True)
+class _Occurrences:
+    """Where the terms of a query stand: three columns of one length, and the weight of each term.
+
+    Attributes:
+        weights: by term.
+        terms: which term, by its place in `weights`.
+        positions: where it stands.
+        times: how often it stands there.
+    """
+
+    weights: NDArray[np.float64]
+    terms: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    times: NDArray[np.float64]
+
+    def of(self, chosen: NDArray[np.int64]) -> _Occurrences:
+        """Return those of some terms, which are numbered anew."""
+        number = np.full(len(self.weights), -1, np.int64)
+        number[chosen] = np.arange(len(chosen))
+        terms_ = number[self.terms]
+        there = terms_ >= 0
+        return _Occurrences(self.weights[chosen], terms_[there], self.positions[there], self.times[there])
+
+
+@dataclass(frozen=True, slots=True)
+class _Story:
+    """The texts side by side, line behind line.
+
+    Attributes:
+        ordinals: of the texts, in their order.
+        is_text: for each position whether a text stands there; the others are gaps.
+        position_of: by slot; -1 for what is gone.
+        saturation: for each position how much of a word it takes for half its worth: longer texts take more.
+    """
+
+    ordinals: NDArray[np.int64]
+    is_text: NDArray[np.bool_]
+    position_of: NDArray[np.int64]
+    saturation: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, texts: Sequence[_Text], slot_of: Mapping[int, int]) -> _Story:
+        slots = sorted(slot_of.values(), key=lambda slot: (texts[slot].place, texts[slot].ordinal))
+        lines = [texts[slot].place[0] for slot in slots]
+        gaps = np.cumsum([_GAP if line != before else 0 for before, line in zip([None, *lines], lines, strict=False)])
+        positions = np.arange(len(slots)) + gaps.astype(np.int64)
+        size = int(positions[-1]) + 1 + _GAP if slots else 0
+        position_of = np.full(len(texts), -1, np.int64)
+        position_of[slots] = positions
+        is_text = np.zeros(size, np.bool_)
+        is_text[positions] = True
+        lengths = np.zeros((1, size))
+        lengths[0, positions] = [texts[slot].length for slot in slots]
+        around = _with_neighbours(lengths)[0]
+        mean = around[is_text].mean() if slots else 1.0
+        saturation = K1 * (1 - LENGTH + LENGTH * around / max(mean, 1.0))
+        return cls(np.array([texts[slot].ordinal for slot in slots], np.int64), is_text, position_of, saturation)
+
+    def scores(self, found: _Occurrences) -> NDArray[np.float64]:
+        """Return what each position scores."""
+        having = np.bincount(found.terms, minlength=len(found.weights))
+        is_common = having > _DENSE_SHARE * len(self.ordinals)
+        totals = self._sparse(found.of(np.flatnonzero((having > 0) & ~is_common)))
+        common = np.flatnonzero(is_common)
+        at_once = max(1, _DENSE_CELLS // len(self.is_text))
+        for start in range(0, len(common), at_once):
+            totals += self._dense(found.of(common[start : start + at_once]))
+        return totals
+
+    def _dense(self, found: _Occurrences) -> NDArray[np.float64]:
+        """Count each term in a row of all positions."""
+        counts = np.zeros((len(found.weights), len(self.is_text)))
+        counts[found.terms, found.positions] = found.times
+        around = _with_neighbours(counts)
+        around[:, ~self.is_text] = 0.0
+        worth = self._worth(found.weights, np.count_nonzero(around, axis=1))
+        scores: NDArray[np.float64] = worth @ (around * (K1 + 1) / (around + self.saturation))
+        return scores
+
+    def _sparse(self, found: _Occurrences) -> NDArray[np.float64]:
+        """The same, touching only where one of the terms stands, or near it."""
+        size = len(self.is_text)
+        cells = found.terms * size + found.positions
+        touched, at = np.unique(np.concatenate([cells + distance for distance in AROUND]), return_inverse=True)
+        around = np.bincount(at, np.concatenate([found.times * share for share in AROUND.values()]))
+        there = self.is_text[touched % size]
+        touched, around = touched[there], around[there]
+        term, position = np.divmod(touched, size)
+        worth = self._worth(found.weights, np.bincount(term, minlength=len(found.weights)))
+        scores = worth[term] * around * (K1 + 1) / (around + self.saturation[position])
+        return np.bincount(position, scores, minlength=size).astype(np.float64)
+
+    def _worth(self, weights: NDArray[np.float64], having: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return what each term is worth: the rarer, the more (BM25's inverse document frequency)."""
+        inverse: NDArray[np.float64] = np.log1p((len(self.ordinals) - having + 0.5) / (having + 0.5))
+        return weights * inverse
+
+
+def _with_neighbours(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rows in which each position has the share of what stands around it; shape (n, positions)."""
+    found = np.zeros_like(rows)
+    size = rows.shape[1]
+    for distance, share in AROUND.items():
+        start, stop = max(0, distance), min(size, size + distance)
+        found[:, start:stop] += share * rows[:, start - distance : stop - distance]
+    return found
