@@ -69,6 +69,7 @@ def _parser() -> CommandParser:
     source.add_argument("--bank", metavar="DATABASE", help="recall from a stored bank and not from the document")
     build.add_argument("--bank-name", metavar="NAME", help="which bank of the database (default: default)")
     build.add_argument("--model", metavar="NAME", help="embedding model; see `memorybank models`")
+    build.add_argument("--backend", metavar="NAME", help="what runs it: auto (default), torch, onnx or onnx-int8")
     build.add_argument("--waiting", action="store_true", help="list the cards that did not match and their triggers")
     build.add_argument("--full", action="store_true", help="a line for every item in the printed report")
 
@@ -171,7 +172,7 @@ def _bank(call: argparse.Namespace, adventure: Adventure) -> Iterator[MemoryBank
     from memorybank import MemoryBank
     from memorybank.embedding import DEFAULT_MODEL, open_embedder
 
-    embedder = open_embedder(call.model or DEFAULT_MODEL, on_wait=note)
+    embedder = open_embedder(call.model or DEFAULT_MODEL, backend=call.backend, on_wait=note)
     if call.bank is None:
         with progress_bar("embedding memories") as progress, bank_of(adventure, embedder, progress=progress) as bank:
             yield bank
