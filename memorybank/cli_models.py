@@ -5,9 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from memorybank import cli_output as output
 from memorybank.console import CommandParser, note, progress_bar
+
+if TYPE_CHECKING:
+    from memorybank.embedding.exported import Export
 
 __all__ = ["add_model_commands"]
 
@@ -43,12 +48,16 @@ def _export_onnx(given: argparse.Namespace) -> int:
             given.model or DEFAULT_MODEL, int8=given.int8, force=given.force, on_wait=note, progress=progress
         )
     if given.json:
-        output.print_json({"exports": [{"folder": str(folder), **asdict(export)} for folder, export in made]})
+        output.print_json({"exports": [_export_json(folder, export) for folder, export in made]})
         return 0
     names = ("precision", "smallest cosine to torch", "of texts", "file")
     rows = [(one.precision, f"{one.least_cosine:.6f}", one.texts, folder / one.graph) for folder, one in made]
     output.print_rows(names, rows)
     return 0
+
+
+def _export_json(folder: Path, export: Export) -> dict[str, Any]:
+    return {"file": str(folder / export.graph), **{k: v for k, v in asdict(export).items() if k != "probes"}}
 
 
 def _yes(value: bool) -> str:

@@ -1,9 +1,10 @@
 """The ONNX files that were exported from a model's weights: where they lie, and which of them may be used.
 
-In the user's cache folder (`cache.cache_folder`), `onnx/KEY/` holds what comes from one set of weights; KEY is the
-first half of their sha256. In it, `fp32.onnx` and `int8.onnx` are graphs from word pieces to vectors, `tokenizer.json`
-is the tokenizer, and beside each graph a record (`fp32.json`) says what it was made from, how near its vectors are to
-those of torch, and with which versions. The record is written last: without one, there is no export.
+In the user's cache folder (`cache.cache_folder`), `onnx/KEY/` holds what comes from one set of files; KEY is half of a
+sha256 over the sha256 of the weights and of all else that decides the vectors, so other weights never use it. In it,
+`fp32.onnx` and `int8.onnx` are graphs from word pieces to vectors, `tokenizer.json` is the tokenizer, and beside each
+graph a record (`fp32.json`) says what it was made from, how near its vectors are to those of torch, and with which
+versions. The record is written last: without one, there is no export.
 """
 
 from __future__ import annotations
@@ -85,9 +86,8 @@ class Export:
 
 
 def export_folder(root: Path, source: Mapping[str, str]) -> Path:
-    """Return where in the cache folder the exports of these weights lie."""
-    weights = sorted(digest for name, digest in source.items() if name.endswith(WEIGHTS))
-    key = weights[0] if len(weights) == 1 else hashlib.sha256(" ".join(weights).encode()).hexdigest()
+    """Return where in the cache folder the exports of these files lie."""
+    key = hashlib.sha256(repr(sorted(source.items())).encode()).hexdigest()
     return root / "onnx" / key[:32]
 
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memorybank.embedding.port import Kind
+
 __all__ = ["TEXTS", "export_onnx"]
 
 NEEDED = ("torch", "sentence_transformers", "onnx", "onnxruntime")
@@ -189,12 +191,15 @@ def _draft(precision: Precision, profile: Profile, loaded: Loaded, source: dict[
 
 
 def _agreement(torch: LocalEmbedder, other: LocalEmbedder) -> tuple[float, float]:
-    """Return the smallest cosine and the largest difference of `TEXTS` as queries and as passages."""
+    """Return the smallest cosine and the largest difference of `TEXTS`, as queries too if these have another prefix."""
     import numpy as np
 
+    profile = torch.profile
+    one = profile.query_prefix is not None and profile.query_prefix == profile.passage_prefix
+    kinds: tuple[Kind, ...] = ("passage",) if one else ("passage", "query")
+
     def both(embedder: LocalEmbedder) -> NDArray[np.float64]:
-        rows = [embedder.embed(TEXTS, kind="query"), embedder.embed(TEXTS, kind="passage")]
-        return np.concatenate(rows).astype(np.float64)
+        return np.concatenate([embedder.embed(TEXTS, kind=kind) for kind in kinds]).astype(np.float64)
 
     theirs, ours = both(torch), both(other)
     cosines = (theirs * ours).sum(axis=1) / np.linalg.norm(theirs, axis=1) / np.linalg.norm(ours, axis=1)
