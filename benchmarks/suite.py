@@ -20,6 +20,7 @@ SUMMARIES = {
     "assembly": "one assemble() with counts cached, by context size and by length of the log",
     "triggers": "building a trigger index and matching a window of actions with it",
     "search": "MemoryBank.search beside the embedding, in banks of up to 100,000 memories",
+    "embedding": "the embedding model run by torch and by ONNX Runtime: start, speed, memory, and adding memories",
     "service": "searches over HTTP, for one client and for many, over 1,000 banks",
     "soak": "a service under mixed load for half an hour, and its memory",
     "kills": "writing processes killed at random, and what is lost by it",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Encoding, Tokenizer
 
-__all__ = ["INT8_SUFFIX", "PROBES", "OnnxEmbedder", "load_graph", "probed"]
+__all__ = ["ENCODED", "INT8_SUFFIX", "PROBES", "OnnxEmbedder", "filled", "load_graph", "probed"]
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ def _encoder(session: Any, tokenizer: Tokenizer, export: Export) -> Callable[[li
         read = [tokenizer.encode(prefix + text) for text in texts]
         out = np.empty((len(texts), export.dimensions), dtype=np.float32)
         for step in _steps([len(one.ids) for one in read], alone=export.precision == "int8"):
-            out[step] = session.run(None, _filled([read[place] for place in step], inputs, export.pad_id))[0]
+            out[step] = session.run(None, filled([read[place] for place in step], inputs, export.pad_id))[0]
         return out
 
     return encode
@@ -170,7 +170,7 @@ def _steps(lengths: Sequence[int], *, alone: bool) -> Iterator[list[int]]:
     yield step
 
 
-def _filled(read: Sequence[Encoding], inputs: Sequence[str], pad_id: int) -> dict[str, NDArray[np.int64]]:
+def filled(read: Sequence[Encoding], inputs: Sequence[str], pad_id: int) -> dict[str, NDArray[np.int64]]:
     """Return what the graph takes, each of shape (texts, word pieces of the longest), filled up at the right."""
     import numpy as np
 
