@@ -27,7 +27,7 @@ CACHED = (
 )
 BARE = (
     "The bare model is the tokenizer and the model alone (`encode` of sentence-transformers, `run` of ONNX Runtime), "
-    "on texts sorted by length; `256 pieces` puts as many texts into a step as have 256 pieces, filled up ones too."
+    "on texts sorted by length; `by pieces` puts as many texts into a step as have 384 pieces, filled up ones too."
 )
 PAIRS = (
     "Adding memories and the bare model in its best batch size take turns on the same texts, so that what else the "

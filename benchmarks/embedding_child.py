@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+PIECES = "by pieces"
+
 Bare = Callable[[Sequence[str]], None]
 
 
@@ -59,6 +61,7 @@ def _bare(loaded: Any, embedder: Any, batches: Sequence[int]) -> Iterator[tuple[
     if not hasattr(loaded.model, "run"):
         for size in batches:
             yield str(size), partial(loaded.model.encode, batch_size=size)
+        yield PIECES, lambda texts: loaded.encode(sorted(texts, key=len), "")
         return
     from memorybank.embedding.onnx import filled
     from memorybank.embedding.tokenizing import opened
@@ -74,7 +77,7 @@ def _bare(loaded: Any, embedder: Any, batches: Sequence[int]) -> Iterator[tuple[
     for size in batches:
         yield str(size), partial(run, size=size)
     if embedder.export.precision == "fp32":
-        yield "256 pieces", lambda texts: loaded.encode(list(texts), "")
+        yield PIECES, lambda texts: loaded.encode(list(texts), "")
 
 
 def _rate(work: Callable[[Sequence[str]], object], texts: Sequence[str]) -> float:

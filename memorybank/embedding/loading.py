@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memorybank.embedding.loaded import BATCH, Loaded
+from memorybank.embedding.loaded import BATCH, PIECES, Loaded, steps
 from memorybank.embedding.registry import Profile
 from memorybank.embedding.tokenizing import pieces_by
 from memorybank.embedding.windows import Pieces
@@ -36,15 +36,29 @@ def load(profile: Profile, directory: Path) -> Loaded:
             f"the embedding model '{profile.name}' in {directory} gives vectors of width {width}, "
             f"but its files say {profile.dimensions}"
         )
+    pieces = _pieces_of(model)
+    encode = _encoder(model, pieces, width)
+    return Loaded(encode, pieces, model.max_seq_length, width, directory, dict(model.prompts or {}), BATCH, model)
 
-    def encode(texts: list[str], prefix: str) -> NDArray[np.float32]:
-        vectors: NDArray[np.float32] = model.encode(
+
+def _encoder(model: Any, pieces: Pieces, width: int) -> Callable[[list[str], str], NDArray[np.float32]]:
+    import numpy as np
+
+    def step(texts: list[str], prefix: str) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = model.encode(
             texts, prompt=prefix, batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True
         )
-        return vectors
+        return found
 
-    prompts = dict(model.prompts or {})
-    return Loaded(encode, _pieces_of(model), model.max_seq_length, width, directory, prompts, BATCH, model)
+    def encode(texts: list[str], prefix: str) -> NDArray[np.float32]:
+        if model.device.type != "cpu":
+            return step(texts, prefix)
+        out = np.empty((len(texts), width), dtype=np.float32)
+        for places in steps([len(pieces(prefix + text)) for text in texts], PIECES):
+            out[places] = step([texts[place] for place in places], prefix)
+        return out
+
+    return encode
 
 
 def _open(name: str, directory: Path) -> Any:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import base64
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memorybank.embedding.exported import Export, remedy, sha256_of
-from memorybank.embedding.loaded import BATCH, Loaded
+from memorybank.embedding.loaded import BATCH, PIECES, Loaded, steps
 from memorybank.embedding.local import LocalEmbedder
 from memorybank.embedding.registry import Profile
 from memorybank.embedding.threads import inference_threads
@@ -35,9 +35,6 @@ INT8_SUFFIX = "+int8"
 
 ENCODED = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 """What of a tokenizer's answer goes into which input of the graph."""
-
-PIECES = 256
-"""Word pieces in a step of the graph, filled up ones included; with 2,048 a text takes half as long again."""
 
 PROBES = ("A wolf howls.", "Mara hid the silver key under the chapel floor; nobody saw her.", "Où est la clé ? 哈哈")
 SAME = 0.9999
@@ -143,31 +140,19 @@ def _encoder(session: Any, tokenizer: Tokenizer, export: Export) -> Callable[[li
     import numpy as np
 
     inputs = [one.name for one in session.get_inputs()]
+    # A graph with weights of 8 bits finds the range of its numbers in all that a step has, so that what stands beside a
+    # text would change its vector (measured: down to a cosine of 0.98). Each text has a step of its own.
+    most = 0 if export.precision == "int8" else PIECES
 
     def encode(texts: list[str], prefix: str) -> NDArray[np.float32]:
         # One by one: for a list, the tokenizer starts threads that a forked child would not have.
         read = [tokenizer.encode(prefix + text) for text in texts]
         out = np.empty((len(texts), export.dimensions), dtype=np.float32)
-        for step in _steps([len(one.ids) for one in read], alone=export.precision == "int8"):
+        for step in steps([len(one.ids) for one in read], most):
             out[step] = session.run(None, filled([read[place] for place in step], inputs, export.pad_id))[0]
         return out
 
     return encode
-
-
-def _steps(lengths: Sequence[int], *, alone: bool) -> Iterator[list[int]]:
-    """Cut places of texts into steps of at most `PIECES` word pieces, or of one text.
-
-    Weights of 8 bits ask for one: their graph finds the range of its numbers in all that a step has, so that what
-    stands beside a text would change its vector (measured: down to a cosine of 0.98).
-    """
-    step: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if step and (alone or (len(step) + 1) * lengths[place] > PIECES):
-            yield step
-            step = []
-        step.append(place)
-    yield step
 
 
 def filled(read: Sequence[Encoding], inputs: Sequence[str], pad_id: int) -> dict[str, NDArray[np.int64]]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +20,16 @@ from assembler import load
 from memorybank import MemoryBank, cli
 from memorybank.embedding import DEFAULT_MODEL, backend, onnx_export, open_embedder
 from memorybank.embedding.exported import Export, find_export, source_of
-from memorybank.embedding.onnx import OnnxEmbedder, _steps
+from memorybank.embedding.loaded import steps
+from memorybank.embedding.onnx import OnnxEmbedder
 from memorybank.embedding.onnx_export import TEXTS, export_onnx
 from memorybank.embedding.onnx_graphs import refuse
 from memorybank.embedding.registry import find, locate
 from memorybank.embedding.sentence_transformer import SentenceTransformerEmbedder
+from memorybank.embedding.testing import RecordingEmbedder
+from memorybank.embedding.threads import inference_threads
 from memorybank.errors import InvalidInputError, ModelError, ModelMismatchError
+from memorybank.search.vectors import embed
 
 QUERIES = ["Where is the silver key?", "the animal you rescued on your first evening", "Kapıyı kim kapattı?"]
 
@@ -352,11 +358,11 @@ def test_a_missing_package_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_steps_hold_so_many_pieces() -> None:
     lengths = [200, 3, 90, 256, 60, 100, 100, 5]
-    found = list(_steps(lengths, alone=False))
+    found = list(steps(lengths, 256))
     assert sorted(place for step in found for place in step) == list(range(8))
     assert all(len(step) == 1 or len(step) * max(lengths[place] for place in step) <= 256 for step in found)
     assert found[0] == [1, 7, 4]
-    assert list(_steps([5, 3], alone=True)) == [[1], [0]]
+    assert list(steps([5, 3], 0)) == [[1], [0]]
 
 
 def test_the_command(cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,3 +384,50 @@ def test_a_record_comes_back_as_it_was(cache: Path, tmp_path: Path) -> None:
     replace(found[1], model="x").write(tmp_path)
     again = Export(**json.loads((tmp_path / "int8.json").read_text(encoding="utf-8")))
     assert again == replace(found[1], model="x")
+
+
+def test_many_texts_are_embedded_longest_first_in_batches_of_like_length() -> None:
+    texts = [f"{number} " + "wolf " * (number * 7 % 130) for number in range(130)]
+    inner = RecordingEmbedder()
+    told: list[int] = []
+    found = embed(inner, texts, progress=told.append)
+    np.testing.assert_array_equal(found, inner.inner.embed(texts))
+    assert [len(text) for text in inner.texts] == sorted(map(len, texts), reverse=True)
+    assert told == [64, 128, 130]
+
+
+@pytest.mark.parametrize(
+    ("version", "environment", "files", "expected"),
+    [
+        ("2.13.0+cpu", {}, True, False),
+        ("2.13.0", {}, True, True),
+        ("2.13.0", {}, False, False),
+        ("2.13.0", {"CUDA_VISIBLE_DEVICES": ""}, True, False),
+        ("2.13.0", {"CUDA_VISIBLE_DEVICES": "0"}, True, True),
+    ],
+)
+def test_a_gpu_is_seen_without_torch(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    version: str,
+    environment: dict[str, str],
+    files: bool,
+    expected: bool,
+) -> None:
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(backend, "version", lambda _: version)
+    monkeypatch.setattr(backend, "OF_GPUS", (str(tmp_path if files else tmp_path / "none"),))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert backend.gpu_in_sight() is expected
+    assert "torch" not in sys.modules
+
+
+def test_threads_are_those_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert inference_threads() == 3
+    for nonsense in ("", "0", "many"):
+        monkeypatch.setenv("OMP_NUM_THREADS", nonsense)
+        assert 1 <= inference_threads() <= (os.cpu_count() or 1)
