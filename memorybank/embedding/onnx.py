@@ -1,6 +1,6 @@
 """The embedder that runs an exported graph with ONNX Runtime: the vectors of torch, without torch.
 
-It is ready after a third of a second and has a third of torch's memory. `onnx_export.py` makes the graph.
+It is ready in less than a second and has less than half of torch's memory. `onnx_export.py` makes the graph.
 """
 
 from __future__ import annotations
