@@ -1,8 +1,8 @@
 """What runs a model: torch, or ONNX Runtime once its export was compared with torch on this machine.
 
 `auto` takes ONNX Runtime where there is no GPU and an export is there, because its vectors are the same and it is ready
-ten times sooner in less than half the memory. It never makes the export itself (`onnx_export.py` says why), and it never
-fails where torch would not: whatever is wrong with an export is told, and torch runs the model.
+ten times sooner in less than half the memory. It never makes the export itself (`onnx_export.py` says why), and it
+never fails where torch would not: whatever is wrong with an export is told, and torch runs the model.
 """
 
 from __future__ import annotations
