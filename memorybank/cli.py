@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from memorybank import cli_output as output
 from memorybank.bank import MemoryBank
+from memorybank.cli_models import add_model_commands
 from memorybank.cli_operator import add_operator_commands
 from memorybank.console import CommandParser, end_process, note, progress_bar, run_command, shown
 from memorybank.errors import InvalidInputError, MemoryBankError
@@ -29,7 +30,8 @@ __all__ = ["main", "program"]
 
 DEFAULT_DB = "memories.sqlite"
 NEED_MODEL = ("add", "edit", "search", "reembed")
-WITHOUT_BANK = ("models", "serve")
+WITHOUT_BANK = ("export-onnx", "models", "serve")
+BACKENDS = "what runs the model: auto, torch, onnx, onnx-int8 (default: $MEMORYBANK_BACKEND, else auto)"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,6 +56,7 @@ def _parser() -> CommandParser:
             _add_place(added)
         if name in NEED_MODEL:
             added.add_argument("--model", metavar="NAME", help="embedding model (all-MiniLM-L6-v2; see `models`)")
+            added.add_argument("--backend", metavar="NAME", help=BACKENDS)
         return added
 
     _add_changing(command)
@@ -123,13 +126,14 @@ def _add_reading(command: Callable[..., CommandParser]) -> None:
     search.add_argument("--explain", action="store_true", help="the parts of each score")
     command("check", _check, "Prove that database and index agree.")
     add_flags(command("serve", _serve, "Serve all banks of a database over HTTP.", epilog=SETTINGS), SERVICE_FLAGS)
-    command("models", _models, "List the embedding models, and which of them are on this machine.")
+    add_model_commands(command)
 
 
 def _embedder(given: argparse.Namespace) -> Embedder:
     from memorybank.embedding import DEFAULT_MODEL, open_embedder
 
-    return open_embedder(DEFAULT_MODEL if given.model is None else given.model, on_wait=note)
+    model = DEFAULT_MODEL if given.model is None else given.model
+    return open_embedder(model, backend=given.backend, on_wait=note)
 
 
 def _with_model(given: argparse.Namespace, *, create: bool = False) -> MemoryBank:
@@ -256,19 +260,6 @@ def _check(given: argparse.Namespace) -> int:
     return 0 if report.ok else 1
 
 
-def _models(given: argparse.Namespace) -> int:
-    from memorybank.embedding.registry import models
-
-    found = models()
-    if given.json:
-        output.print_json({"models": [asdict(one) for one in found]})
-        return 0
-    names = ("name", "dimensions", "max_tokens", "licence", "available", "where")
-    rows = [(one.name, one.dimensions, one.max_tokens, one.licence, _yes(one.available), one.where) for one in found]
-    output.print_rows(names, rows)
-    return 0
-
-
 def _serve(given: argparse.Namespace) -> int:
     from memorybank.service.command import serve
 
@@ -278,10 +269,6 @@ def _serve(given: argparse.Namespace) -> int:
         return create_app
 
     return serve(given, find_app)
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"
 
 
 def _print_memories(given: argparse.Namespace, memories: Sequence[Memory], **more: Any) -> int:

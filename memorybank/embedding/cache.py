@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["CachedEmbedder", "VectorCache", "cache_file", "default_cache"]
+__all__ = ["CachedEmbedder", "VectorCache", "cache_file", "cache_folder", "default_cache"]
 
 log = logging.getLogger(__name__)
 
@@ -51,21 +51,27 @@ DELETE FROM vectors WHERE rowid IN
 """
 
 
-def cache_file() -> Path | None:
-    """Return where the user's vectors are kept, or None when `MEMORYBANK_CACHE` is `off`.
+def cache_folder() -> Path | None:
+    """Return the folder of what is kept for the user, or None when `MEMORYBANK_CACHE` is `off`.
 
-    `MEMORYBANK_CACHE` names a directory. Without it: `story-context` in `XDG_CACHE_HOME`, on Windows in
-    `LOCALAPPDATA`, else in `~/.cache`.
+    `MEMORYBANK_CACHE` names it. Without it: `story-context` in `XDG_CACHE_HOME`, on Windows in `LOCALAPPDATA`, else in
+    `~/.cache`.
     """
     named = os.environ.get("MEMORYBANK_CACHE", "")
     if named.lower() == "off":
         return None
     if named:
-        return Path(named).expanduser() / "vectors.sqlite"
+        return Path(named).expanduser()
     base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", "")
     # The XDG specification says to ignore a path that is not absolute.
     root = Path(base) if Path(base).is_absolute() else Path("~/.cache").expanduser()
-    return root / "story-context" / "vectors.sqlite"
+    return root / "story-context"
+
+
+def cache_file() -> Path | None:
+    """Return where the user's vectors are kept, or None when `MEMORYBANK_CACHE` is `off`."""
+    folder = cache_folder()
+    return None if folder is None else folder / "vectors.sqlite"
 
 
 def default_cache() -> VectorCache | None:

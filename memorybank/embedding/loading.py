@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from memorybank.embedding.loaded import BATCH, PIECES, Loaded, steps
 from memorybank.embedding.registry import Profile
+from memorybank.embedding.tokenizing import pieces_by
 from memorybank.embedding.windows import Pieces
 from memorybank.errors import ModelError
 
-__all__ = ["Loaded", "load"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """A model in memory.
-
-    Attributes:
-        model: the `sentence_transformers.SentenceTransformer`; not for several threads at once.
-        pieces: its tokenizer as offsets; for any number of threads.
-        limit: its longest input in word pieces with the special ones; None when it has no limit.
-        dimensions: width of a vector.
-        directory: its files.
-    """
-
-    model: Any
-    pieces: Pieces
-    limit: int | None
-    dimensions: int
-    directory: Path
+__all__ = ["load"]
 
 
 def load(profile: Profile, directory: Path) -> Loaded:
@@ -50,7 +36,29 @@ def load(profile: Profile, directory: Path) -> Loaded:
             f"the embedding model '{profile.name}' in {directory} gives vectors of width {width}, "
             f"but its files say {profile.dimensions}"
         )
-    return Loaded(model, _pieces_of(model), model.max_seq_length, width, directory)
+    pieces = _pieces_of(model)
+    encode = _encoder(model, pieces, width)
+    return Loaded(encode, pieces, model.max_seq_length, width, directory, dict(model.prompts or {}), BATCH, model)
+
+
+def _encoder(model: Any, pieces: Pieces, width: int) -> Callable[[list[str], str], NDArray[np.float32]]:
+    import numpy as np
+
+    def step(texts: list[str], prefix: str) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = model.encode(
+            texts, prompt=prefix, batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True
+        )
+        return found
+
+    def encode(texts: list[str], prefix: str) -> NDArray[np.float32]:
+        if model.device.type != "cpu":
+            return step(texts, prefix)
+        out = np.empty((len(texts), width), dtype=np.float32)
+        for places in steps([len(pieces(prefix + text)) for text in texts], PIECES):
+            out[places] = step([texts[place] for place in places], prefix)
+        return out
+
+    return encode
 
 
 def _open(name: str, directory: Path) -> Any:
@@ -91,11 +99,5 @@ def _pieces_of(model: Any) -> Pieces:
     if backend is None:
         # A tokenizer without offsets. Three characters a piece is more pieces than any language needs.
         return lambda text: [(at, min(at + 3, len(text))) for at in range(0, len(text), 3)]
-    from tokenizers import Tokenizer
-
     model.tokenizer.split_special_tokens = True  # what a player types is text, also "[CLS]"
-    copy = Tokenizer.from_str(backend.to_str())
-    copy.no_truncation()
-    copy.no_padding()
-    copy.encode_special_tokens = True
-    return lambda text: copy.encode(text, add_special_tokens=False).offsets
+    return pieces_by(backend.to_str())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["set_thread_defaults"]
+__all__ = ["inference_threads", "set_thread_defaults"]
 
 
 def set_thread_defaults() -> None:
@@ -22,3 +22,15 @@ def set_thread_defaults() -> None:
     chosen = any(name in os.environ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"))
     if not chosen and "numpy" not in sys.modules and "torch" not in sys.modules:
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+
+def inference_threads() -> int:
+    """Return with how many threads a model is run that, unlike torch, does not read `OMP_NUM_THREADS` itself.
+
+    As many as that variable says, so that one setting holds for every way to run a model; else one for each processor
+    that this process may use.
+    """
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    if said.isascii() and said.isdigit() and int(said[:4]) > 0:
+        return int(said[:4])
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -132,7 +132,7 @@ def open_service_host(settings: ServiceSettings) -> BankHost:
     """
     from memorybank.host import BankHost
 
-    model = open_embedder(settings.model, cache=None)
+    model = open_embedder(settings.model, backend=settings.backend, cache=None)
     cache = None if settings.model.startswith("hashing-") else default_cache()
     embedder = ServiceEmbedder(model, cache=cache, max_queued=settings.max_queued_texts)
     return BankHost.open(settings.db, embedder=embedder, index_bytes=settings.index_bytes)

@@ -24,6 +24,7 @@ FLAGS: dict[str, Flag] = {
     "host": Flag("ADDRESS", "where to listen; others than this machine need an API key (127.0.0.1)"),
     "port": Flag("N", "port to listen at; 0 takes a free one (8080)"),
     "model": Flag("NAME", "embedding model of all banks; see `memorybank models` (all-MiniLM-L6-v2)"),
+    "backend": Flag("NAME", "what runs the model: auto, torch, onnx or onnx-int8 (auto)"),
     "index_bytes": Flag("N", "memory for indexes, in bytes (1 GiB)"),
     "threads": Flag("N", "calls that run at the same time (16)"),
     "waiting": Flag("N", "calls that may wait (128)"),

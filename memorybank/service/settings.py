@@ -28,6 +28,7 @@ class ServiceSettings(BaseSettings):
         host: address or name to listen at. Without any API key, only this machine's own are allowed.
         port: 0 takes a free one.
         model: embedding model of all banks.
+        backend: what runs it; `auto` is ONNX Runtime where there is no GPU and `memorybank export-onnx` was run.
         index_bytes: memory for indexes.
         threads: calls that run at the same time.
         waiting: calls that may wait; one more is answered 503 with `Retry-After`.
@@ -62,6 +63,7 @@ class ServiceSettings(BaseSettings):
     host: str = Field("127.0.0.1", min_length=1)
     port: int = Field(8080, ge=0, le=65_535)
     model: str = DEFAULT_MODEL
+    backend: Literal["auto", "torch", "onnx", "onnx-int8"] = "auto"
     index_bytes: int = Field(1 << 30, ge=1, le=2**53)
     threads: int = Field(16, ge=1, le=256)
     waiting: int = Field(128, ge=0, le=100_000)

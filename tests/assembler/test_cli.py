@@ -380,6 +380,7 @@ def test_standard_input_that_is_closed_is_one_line():
 
 
 HEAVY = ["torch", "faiss", "numpy", "sqlalchemy", "tiktoken", "tokenizers", "rich", "fastapi", "sentence_transformers"]
+HEAVY += ["onnx", "onnxruntime"]
 
 
 def imported_by(*arguments: str) -> set[str]:

@@ -137,7 +137,14 @@ class Watched:
     queries: list[str]
 
     def search(
-        self, query: str, *, limit: int = 10, pinned_first: bool = False, retellings: bool = False
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        ranking: str = "hybrid",
+        recent: Sequence[str] = (),
+        pinned_first: bool = False,
+        retellings: bool = False,
     ) -> list[Recalled]:
         self.queries.append(query)
         return self.inner.search(query, limit=limit, pinned_first=pinned_first)

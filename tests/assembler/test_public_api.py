@@ -127,7 +127,7 @@ def test_one_tree_of_exceptions_in_each_package(package, root, builtin):
 
 HEAVY = [
     *("torch", "faiss", "fastapi", "pydantic", "numpy", "sqlalchemy", "alembic", "tiktoken", "tokenizers"),
-    *("sentence_transformers", "transformers", "rich"),
+    *("sentence_transformers", "transformers", "rich", "onnx", "onnxruntime"),
 ]
 CHEAP_IMPORTS = {
     "import assembler": "import assembler",

@@ -20,7 +20,14 @@ class RetoldBank(RankedBank):
     alike: Mapping[frozenset[str], float]
 
     def search(
-        self, query: str, *, limit: int = 10, pinned_first: bool = False, retellings: bool = False
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        ranking: str = "hybrid",
+        recent: Sequence[str] = (),
+        pinned_first: bool = False,
+        retellings: bool = False,
     ) -> list[Recalled]:
         found = super().search(query, limit=limit, pinned_first=pinned_first)
         assert retellings

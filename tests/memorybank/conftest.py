@@ -16,6 +16,12 @@ import numpy as np
 import pytest
 
 from memorybank import MemoryBank
+from memorybank.embedding import DEFAULT_MODEL
+from memorybank.embedding.exported import Precision, find_export
+from memorybank.embedding.onnx import OnnxEmbedder
+from memorybank.embedding.onnx_export import export_onnx
+from memorybank.embedding.registry import find
+from memorybank.embedding.sentence_transformer import SentenceTransformerEmbedder
 from memorybank.embedding.testing import HashingEmbedder
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +52,42 @@ class RandomEmbedder:
             seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
             vector = np.random.default_rng(seed).standard_normal(self.dimensions)
         return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+@pytest.fixture(scope="session")
+def minilm() -> SentenceTransformerEmbedder:
+    """The default model, run by torch."""
+    return SentenceTransformerEmbedder(find(DEFAULT_MODEL))
+
+
+@pytest.fixture(scope="session")
+def exports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder with the default model exported: the one that `MEMORYBANK_CACHE` must name to use it."""
+    folder = tmp_path_factory.mktemp("exports")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MEMORYBANK_CACHE", str(folder))
+        export_onnx(DEFAULT_MODEL, int8=True)
+    return folder
+
+
+def _exported(exports: Path, precision: Precision) -> OnnxEmbedder:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MEMORYBANK_CACHE", str(exports))
+        found = find_export(find(DEFAULT_MODEL), precision)
+    assert found is not None
+    return OnnxEmbedder(find(DEFAULT_MODEL), *found)
+
+
+@pytest.fixture(scope="session")
+def minilm_onnx(exports: Path) -> OnnxEmbedder:
+    """The default model, run by ONNX Runtime."""
+    return _exported(exports, "fp32")
+
+
+@pytest.fixture(scope="session")
+def minilm_int8(exports: Path) -> OnnxEmbedder:
+    """The same with weights of 8 bits."""
+    return _exported(exports, "int8")
 
 
 class Clock:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.both_engines
 Child = Callable[..., subprocess.Popen[str]]
 
 HEAVY = ["numpy", "faiss", "sqlalchemy", "alembic", "psycopg", "torch", "sentence_transformers", "fastapi", "pydantic"]
-HEAVY += ["rich"]
+HEAVY += ["rich", "onnx", "onnxruntime", "tokenizers"]
 
 
 def loaded(child: Child, program: str) -> set[str]:

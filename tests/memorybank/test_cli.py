@@ -29,6 +29,7 @@ COMMANDS = [
     "reembed",
     "check",
     "models",
+    "export-onnx",
     "serve",
 ]
 

@@ -10,12 +10,13 @@ import pytest
 
 from memorybank.embedding import DEFAULT_MODEL, Embedder, open_embedder
 from memorybank.embedding.cache import CachedEmbedder, VectorCache
+from memorybank.embedding.loaded import room, windows_of
 from memorybank.embedding.registry import find, locate
 from memorybank.embedding.sentence_transformer import SentenceTransformerEmbedder
 from memorybank.embedding.testing import HashingEmbedder
 from memorybank.errors import InvalidInputError, ModelError
 
-KINDS = ["hashing", "MiniLM", "hashing behind a cache"]
+KINDS = ["hashing", "MiniLM", "MiniLM in ONNX", "MiniLM in ONNX, 8 bits", "hashing behind a cache"]
 HOSTILE = {
     "empty": "",
     "spaces": " \n\t ",
@@ -31,14 +32,10 @@ HOSTILE = {
 }
 
 
-@pytest.fixture(scope="session")
-def minilm() -> SentenceTransformerEmbedder:
-    return SentenceTransformerEmbedder(find(DEFAULT_MODEL))
-
-
 @pytest.fixture(params=KINDS)
 def embedder(request, tmp_path):
-    inner = request.getfixturevalue("minilm") if request.param == "MiniLM" else HashingEmbedder(64)
+    real = {"MiniLM": "minilm", "MiniLM in ONNX": "minilm_onnx", "MiniLM in ONNX, 8 bits": "minilm_int8"}
+    inner = request.getfixturevalue(real[request.param]) if request.param in real else HashingEmbedder(64)
     if "cache" not in request.param:
         yield inner
         return
@@ -151,7 +148,7 @@ def test_caller_may_change_the_result(embedder):
 
 def test_16_threads_get_the_vectors_of_one(embedder):
     texts = [" ".join(["the wolf", "runs", "over", "snow"][: 1 + n % 4] * (1 + n // 16)) + f" {n}" for n in range(50)]
-    texts = texts[:12] if embedder.name == DEFAULT_MODEL else texts
+    texts = texts[:12] if embedder.name.startswith(DEFAULT_MODEL) else texts
     expected = embedder.embed(texts)
 
     def work(thread: int) -> float:
@@ -170,7 +167,7 @@ def test_minilm_gives_the_published_similarities(minilm):
 
 def test_minilm_reads_each_window_by_its_weight(minilm):
     long = " ".join(f"The wolf crossed river {n} and the king wept." for n in range(60))
-    loaded = minilm._load()
+    loaded = minilm.load()
     parts = [part.text for part in _windows_of(minilm, long)]
     assert len(parts) > 2
     weights = np.array([len(loaded.pieces(part)) for part in parts])
@@ -179,7 +176,7 @@ def test_minilm_reads_each_window_by_its_weight(minilm):
 
 
 def test_minilm_windows_fit_the_model_and_lose_nothing(minilm):
-    loaded = minilm._load()
+    loaded = minilm.load()
     for text in (
         "The wolf ran home. " * 300,
         "pneumonoultramicroscopic" * 400,
@@ -193,7 +190,7 @@ def test_minilm_windows_fit_the_model_and_lose_nothing(minilm):
 
 
 def test_minilm_takes_typed_control_words_for_text(minilm):
-    loaded = minilm._load()
+    loaded = minilm.load()
     ids = loaded.model.tokenizer("The wolf [SEP] howls")["input_ids"]
     assert ids.count(loaded.model.tokenizer.sep_token_id) == 1  # the one at the end
     assert len(loaded.pieces("The wolf [SEP] howls")) == len(ids) - 2 > 5
@@ -275,7 +272,5 @@ def _linked(target: Path) -> Path:
 
 
 def _windows_of(minilm, text):
-    from memorybank.embedding.sentence_transformer import _room, _windows
-
-    loaded = minilm._load()
-    return _windows(text, loaded.pieces, _room(loaded, ""))
+    loaded = minilm.load()
+    return windows_of(text, loaded.pieces, room(loaded, ""))
