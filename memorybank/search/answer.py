@@ -77,10 +77,11 @@ def _within(ranked: Callable[[int], list[Recalled]], limit: int, max_tokens: int
 
 
 def _ranked(live: LiveIndex, asked: Asked, question: Question, k: int) -> list[Recalled]:
-    def choose(candidates: list[Candidate]) -> list[Ranked]:
+    def choose(candidates: list[Candidate], size: int) -> list[Ranked]:
         return rank(
             candidates,
             ranking=question.ranking,
+            size=size,
             min_similarity=question.min_similarity,
             pinned_first=question.pinned_first,
         )[:k]

@@ -47,6 +47,9 @@ _PACKED = np.dtype([("term", "<u4"), ("times", "<u2")])
 class LexicalIndex:
     """Texts under stable 64-bit ordinals. Not safe by itself for a writer beside others.
 
+    Args:
+        around: what neighbours count; see `AROUND`, whose distances none may exceed.
+
     >>> from memorybank.terms import packed, terms
     >>> index = LexicalIndex()
     >>> index.add([3, 8], [packed("Mara hid the silver key."), packed("Rain fell.")], [(0, 3), (1, 8)])
@@ -55,7 +58,8 @@ class LexicalIndex:
     ([3, 8], [True, False])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, around: Mapping[int, float] = AROUND) -> None:
+        self._around = around
         self._runs = (_NO_POSTINGS, _NO_POSTINGS)  # the large one, and what came since
         self._new: list[_Postings] = []  # not sorted in yet
         self._slot_of: dict[int, int] = {}
@@ -69,7 +73,7 @@ class LexicalIndex:
     def nbytes(self) -> int:
         """Bytes of memory that it takes, about."""
         postings = sum(len(run.terms) for run in (*self._runs, *self._new))
-        return postings * _BYTES_PER_POSTING + len(self._texts) * _BYTES_PER_MEMORY
+        return postings * _BYTES_PER_POSTING + len(self._slot_of) * _BYTES_PER_MEMORY
 
     def add(self, ordinals: Sequence[int], texts: Sequence[bytes], places: Sequence[Place]) -> None:
         """Add texts, or replace those that are there already.
@@ -107,7 +111,7 @@ class LexicalIndex:
             large, small = self._compacted(_Postings.joined([large, small])), _NO_POSTINGS
         self._runs = (large, small)
         if self._story is None:
-            self._story = _Story.of(self._texts, self._slot_of)
+            self._story = _Story.of(self._texts, self._slot_of, self._around)
 
     def scores(self, wanted: Mapping[int, float]) -> Scores:
         """Return the ordinals of all texts, in the order of their places, and the score of each, 0 or more.
@@ -240,15 +244,17 @@ class _Story:
         is_text: for each position whether a text stands there; the others are gaps.
         position_of: by slot; -1 for what is gone.
         saturation: for each position how much of a word it takes for half its worth: longer texts take more.
+        around: what neighbours count.
     """
 
     ordinals: NDArray[np.int64]
     is_text: NDArray[np.bool_]
     position_of: NDArray[np.int64]
     saturation: NDArray[np.float64]
+    around: Mapping[int, float]
 
     @classmethod
-    def of(cls, texts: Sequence[_Text], slot_of: Mapping[int, int]) -> _Story:
+    def of(cls, texts: Sequence[_Text], slot_of: Mapping[int, int], around: Mapping[int, float]) -> _Story:
         slots = sorted(slot_of.values(), key=lambda slot: (texts[slot].place, texts[slot].ordinal))
         lines = [texts[slot].place[0] for slot in slots]
         gaps = np.cumsum([_GAP if line != before else 0 for before, line in zip([None, *lines], lines, strict=False)])
@@ -260,10 +266,12 @@ class _Story:
         is_text[positions] = True
         lengths = np.zeros((1, size))
         lengths[0, positions] = [texts[slot].length for slot in slots]
-        around = _with_neighbours(lengths)[0]
-        mean = around[is_text].mean() if slots else 1.0
-        saturation = K1 * (1 - LENGTH + LENGTH * around / max(mean, 1.0))
-        return cls(np.array([texts[slot].ordinal for slot in slots], np.int64), is_text, position_of, saturation)
+        spread = _with_neighbours(lengths, around)[0]
+        mean = spread[is_text].mean() if slots else 1.0
+        saturation = K1 * (1 - LENGTH + LENGTH * spread / max(mean, 1.0))
+        return cls(
+            np.array([texts[slot].ordinal for slot in slots], np.int64), is_text, position_of, saturation, around
+        )
 
     def scores(self, found: _Occurrences) -> NDArray[np.float64]:
         """Return what each position scores."""
@@ -280,7 +288,7 @@ class _Story:
         """Count each term in a row of all positions."""
         counts = np.zeros((len(found.weights), len(self.is_text)))
         counts[found.terms, found.positions] = found.times
-        around = _with_neighbours(counts)
+        around = _with_neighbours(counts, self.around)
         around[:, ~self.is_text] = 0.0
         worth = self._worth(found.weights, np.count_nonzero(around, axis=1))
         scores: NDArray[np.float64] = worth @ (around * (K1 + 1) / (around + self.saturation))
@@ -290,8 +298,8 @@ class _Story:
         """The same, touching only where one of the terms stands, or near it."""
         size = len(self.is_text)
         cells = found.terms * size + found.positions
-        touched, at = np.unique(np.concatenate([cells + distance for distance in AROUND]), return_inverse=True)
-        around = np.bincount(at, np.concatenate([found.times * share for share in AROUND.values()]))
+        touched, at = np.unique(np.concatenate([cells + distance for distance in self.around]), return_inverse=True)
+        around = np.bincount(at, np.concatenate([found.times * share for share in self.around.values()]))
         there = self.is_text[touched % size]
         touched, around = touched[there], around[there]
         term, position = np.divmod(touched, size)
@@ -305,11 +313,11 @@ class _Story:
         return weights * inverse
 
 
-def _with_neighbours(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _with_neighbours(rows: NDArray[np.float64], around: Mapping[int, float]) -> NDArray[np.float64]:
     """Return rows in which each position has the share of what stands around it; shape (n, positions)."""
     found = np.zeros_like(rows)
     size = rows.shape[1]
-    for distance, share in AROUND.items():
+    for distance, share in around.items():
         start, stop = max(0, distance), min(size, size + distance)
         found[:, start:stop] += share * rows[:, start - distance : stop - distance]
     return found

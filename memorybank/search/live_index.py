@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Asked", "Choose", "LiveIndex"]
 
-Choose: TypeAlias = Callable[[list[Candidate]], list[Ranked]]
+Choose: TypeAlias = Callable[[list[Candidate], int], list[Ranked]]
+"""Is given candidates and how many active memories there are; returns those that are wanted, in their order."""
 
 _Seen: TypeAlias = tuple[str, str, int, int]
 """What an index holds: incarnation, model, dimensions and revision of the bank."""
@@ -220,7 +221,7 @@ class LiveIndex:
         except StorageError as error:
             raise self._damaged(reader, ordinals, vectors, self._index.dimensions, error) from error
         pinned, by_word = [bool(row[2]) for row in rows], scores_of(by_words, ordinals)
-        chosen = choose(list(map(Candidate, ordinals, near, pinned, by_word)))
+        chosen = choose(list(map(Candidate, ordinals, near, pinned, by_word)), len(self._index))
         stored = {row.ordinal: row for row in reader.by_ordinals(self._bank, [one.candidate.ordinal for one in chosen])}
         return [(stored[one.candidate.ordinal], one) for one in chosen]
 

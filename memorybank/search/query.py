@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
 from memorybank.search.function_words import FUNCTION_WORDS
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RECENT_TERMS", "RECENT_VECTOR", "query_terms", "query_vector"]
 
-RECENT_VECTOR = 0.8
+RECENT_VECTOR = 0.5
 """Share of the vector of all texts together in the query's vector; the query by itself has the rest."""
 RECENT_TERMS = 0.8
 """What a term of a recent text weighs; one of the query weighs 1."""
@@ -55,8 +55,13 @@ def query_vector(embedder: Embedder, query: str, recent: Sequence[str]) -> NDArr
     return found
 
 
-def query_terms(query: str, recent: Sequence[str]) -> dict[int, float]:
+def query_terms(query: str, recent: Sequence[str], *, untold: Set[str] = FUNCTION_WORDS) -> dict[int, float]:
     """Return what each term of the query and of the recent texts weighs: the root of the sum of its squared weights.
+
+    Args:
+        query: a text.
+        recent: the texts before it.
+        untold: words that do not count, unless a text has no others.
 
     >>> from memorybank.terms import terms
     >>> [kept] = query_terms("Where is the key?", [])
@@ -66,7 +71,7 @@ def query_terms(query: str, recent: Sequence[str]) -> dict[int, float]:
     squares: defaultdict[int, float] = defaultdict(float)
     for text, weight in ((query, 1.0), *((text, RECENT_TERMS) for text in recent)):
         found = words(text)
-        telling = [word for word in found if word not in FUNCTION_WORDS] or found
+        telling = [word for word in found if word not in untold] or found
         for one in {term(word) for word in telling}:
             squares[one] += weight * weight
     return {one: math.sqrt(square) for one, square in squares.items()}

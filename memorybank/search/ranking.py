@@ -13,12 +13,27 @@ from dataclasses import dataclass
 
 from memorybank.errors import InvalidInputError
 
-__all__ = ["DEFAULT_RANKING", "POOL", "RANKINGS", "SEMANTIC", "Candidate", "Ranked", "checked_ranking", "fill", "rank"]
+__all__ = [
+    "DEFAULT_RANKING",
+    "FEW",
+    "LEXICAL",
+    "POOL",
+    "RANKINGS",
+    "Candidate",
+    "Ranked",
+    "checked_ranking",
+    "fill",
+    "rank",
+]
 
 POOL = 200
 """How many of each arm's best are looked at in `hybrid`, or as many as are asked for, if that is more."""
-SEMANTIC = 0.3
-"""The share of the semantic part in a score of `hybrid`; the lexical part has the rest. Chosen on half of the data."""
+LEXICAL, FEW = 0.8, 50
+"""The share of the lexical part in a score of `hybrid` is `LEXICAL * n / (n + FEW)` in a bank of n active memories; the
+semantic part has the rest. How rare a word is says little in a handful of texts, and there meaning decides. The limit
+was chosen on half of the data (benchmarks/README.md)."""
+SAME = 0.9995
+"""Similarity from which on a memory says just what was asked for: in `hybrid` such ones come first."""
 DEFAULT_RANKING = "hybrid"
 
 
@@ -48,27 +63,30 @@ class Ranked:
     parts: Mapping[str, float]
 
 
-def _semantic(candidates: Sequence[Candidate]) -> list[Ranked]:
+def _semantic(candidates: Sequence[Candidate], size: int) -> list[Ranked]:
     return [Ranked(one, one.similarity, {"semantic": one.similarity}) for one in candidates]
 
 
-def _hybrid(candidates: Sequence[Candidate]) -> list[Ranked]:
+def _hybrid(candidates: Sequence[Candidate], size: int) -> list[Ranked]:
     if not candidates:
         return []
     similarities = sorted((one.similarity for one in candidates), reverse=True)
     best, least = similarities[0], similarities[min(POOL, len(similarities)) - 1]
     most = max(one.lexical for one in candidates)
+    share = LEXICAL * size / (size + FEW)
     ranked = []
     for one in candidates:
         semantic = max(0.0, one.similarity - least) / (best - least) if best > least else 1.0
         lexical = one.lexical / most if most > 0 else 0.0
-        parts = {"semantic": round(SEMANTIC * semantic, 6), "lexical": round((1 - SEMANTIC) * lexical, 6)}
+        parts = {"semantic": round((1 - share) * semantic, 6), "lexical": round(share * lexical, 6)}
+        if one.similarity >= SAME:
+            parts["same"] = 1.0
         ranked.append(Ranked(one, round(sum(parts.values()), 6), parts))
     return ranked
 
 
-RANKINGS: Mapping[str, Callable[[Sequence[Candidate]], list[Ranked]]] = {"semantic": _semantic, "hybrid": _hybrid}
-"""Ranking modes by name: each scores all candidates of one search together."""
+RANKINGS: Mapping[str, Callable[[Sequence[Candidate], int], list[Ranked]]] = {"semantic": _semantic, "hybrid": _hybrid}
+"""Ranking modes by name: each scores all candidates of one search together, in a bank of so many memories."""
 
 
 def checked_ranking(name: object) -> str:
@@ -86,6 +104,7 @@ def rank(
     candidates: Iterable[Candidate],
     *,
     ranking: str,
+    size: int,
     min_similarity: float | None = None,
     pinned_first: bool = False,
 ) -> list[Ranked]:
@@ -94,12 +113,13 @@ def rank(
     Args:
         candidates: in any order, none twice.
         ranking: the mode.
+        size: how many active memories the bank has.
         min_similarity: those below it are left out; pinned ones stay when `pinned_first`.
         pinned_first: put pinned ones before all others, in the same order among themselves.
     """
     ranked = [
         one
-        for one in RANKINGS[checked_ranking(ranking)](list(candidates))
+        for one in RANKINGS[checked_ranking(ranking)](list(candidates), size)
         if min_similarity is None
         or one.candidate.similarity >= min_similarity
         or (pinned_first and one.candidate.pinned)

@@ -1,5 +1,6 @@
 """Memory Bank: ranked by relevance to the last action, taken while they fit, in story order (SPEC.md section 4)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest

@@ -1,6 +1,6 @@
 """The same event told twice takes one slot of a context (SPEC.md section 9): newest telling, pinned before newest."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest

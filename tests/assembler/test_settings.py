@@ -19,11 +19,19 @@ def test_the_defaults_are_those_of_the_specification():
         "memory_bank_percent": 25,
         "anchor_step": 512,
         "memory_candidates": None,
+        "ranking": "hybrid",
+        "recent_actions": 4,
         "near_duplicate": 0.95,
         "list_unmatched": False,
     }
     with pytest.raises(dataclasses.FrozenInstanceError):
         Settings().context_size = 5
+
+
+@pytest.mark.parametrize(("name", "value"), [("ranking", "words"), ("ranking", None), ("recent_actions", -1)])
+def test_how_memories_are_ranked_is_checked(name, value):
+    with pytest.raises(SettingsError, match=name):
+        Settings(**{name: value})
 
 
 @pytest.mark.parametrize("size", [0, -5, "4096", 4096.5, 4096.0, None, True, [], float("nan"), 2**31, 10**30], ids=repr)

@@ -228,12 +228,14 @@ def test_a_bank_that_was_never_written_to_is_empty(remote: RemoteBank, service: 
 def test_a_search(remote: RemoteBank, service: FakeService) -> None:
     result = {"memory": {**MEMORY, "ordinal": 7}, "similarity": 0.5, "rank": 1, "parts": {"semantic": 0.5}}
     service.will(ok({"results": [{**result, "retold_by": [{"id": "m2", "cosine": 0.97}]}]}))
-    [one] = remote.search("\ud83d gate", limit=3, max_tokens=9, pinned_first=True, explain=True, retellings=True)
+    [one] = remote.search(
+        "\ud83d gate", limit=3, max_tokens=9, pinned_first=True, explain=True, retellings=True, recent=["a ", " "]
+    )
     assert (one.retold_by, one.memory.ordinal) == ((("m2", 0.97),), 7)
     assert (one.memory.text, one.similarity, one.rank, one.parts) == ("The gate opens.", 0.5, 1, {"semantic": 0.5})
     body = service.asked[0].body
     assert body == {
-        "query": "\ufffd gate", "limit": 3, "max_tokens": 9, "ranking": "semantic", "pinned_first": True,
+        "query": "\ufffd gate", "limit": 3, "max_tokens": 9, "ranking": "hybrid", "recent": ["a"], "pinned_first": True,
         "explain": True, "retellings": True,
     }  # fmt: skip
 

@@ -100,7 +100,12 @@ def test_json_for_programs(shell: Shell) -> None:
     assert (memory["id"], memory["actions"], memory["pinned"], memory["last_used"]) == ("g", ["a1", "a2"], True, None)
     assert shell.json("list") == {"memories": [memory], "cursor": None}
     [found] = shell.json("search", "門 opens", "--explain")["results"]
-    assert found == {"memory": memory, "similarity": 1.0, "rank": 1, "parts": {"semantic": 1.0}}
+    assert found == {
+        "memory": memory,
+        "similarity": 1.0,
+        "rank": 1,
+        "parts": {"semantic": 0.984314, "lexical": 0.015686, "same": 1.0},
+    }
     assert "parts" not in shell.json("search", "gate")["results"][0]
     edited = shell.json("edit", "g", "--metadata", '{"k": [1]}', "--action", "a3")["memories"][0]
     assert (edited["metadata"], edited["actions"]) == ({"k": [1]}, ["a3"])
@@ -184,7 +189,7 @@ def test_the_call_is_at_fault(shell: Shell, arguments: list[str], says: str) -> 
         (["search", "x", "--limit", "0"], "limit must be"),
         (["search", "x", "--max-tokens", "-1"], "max_tokens must be"),
         (["search", "x", "--min-similarity", "nan"], "min_similarity must be"),
-        (["search", "x", "--ranking", "hybrid"], "one of semantic"),
+        (["search", "x", "--ranking", "words"], "one of semantic, hybrid"),
         (["edit", "m1"], "something to change"),
         (["edit", "m1", "--metadata", "{"], "--metadata is not JSON"),
         (["edit", "m1", "--metadata", "[]"], "metadata must be a mapping"),

@@ -39,7 +39,7 @@ def fill(host: BankHost, name: str, number: int = 10) -> MemoryBank:
 def test_a_bank_is_one_object_and_need_not_exist(host: BankHost) -> None:
     assert host.bank("a") is host.bank("a")
     assert host.bank("a") is not host.bank("b")
-    assert host.bank("a").search("wolf") == []
+    assert host.bank("a").search("wolf", ranking="semantic") == []
     assert not host.bank("a").exists()
     assert host.banks().banks == ()
     fill(host, "a", 1)
@@ -55,41 +55,52 @@ def test_banks_do_not_mix(host: BankHost) -> None:
 def test_indexes_stay_within_the_limit_and_the_least_recently_used_go(database: Path) -> None:
     with BankHost.open(database, embedder=HashingEmbedder(256), index_bytes=2 * INDEX_OF_TEN) as host:
         for name in ("a", "b", "c"):
-            fill(host, name).search("wolf")
+            fill(host, name).search("wolf", ranking="semantic")
         assert (host.stats().indexes.held, host.stats().indexes.bytes, host.stats().indexes.evictions) == (
             2,
             2 * INDEX_OF_TEN,
             1,
         )
-        host.bank("b").search("wolf")
+        host.bank("b").search("wolf", ranking="semantic")
         assert (host.stats().indexes.hits, host.stats().indexes.misses) == (1, 3)
-        assert len(host.bank("a").search("wolf")) == 10, "what was evicted is found all the same"
-        host.bank("b").search("wolf")
+        assert len(host.bank("a").search("wolf", ranking="semantic")) == 10, "what was evicted is found all the same"
+        host.bank("b").search("wolf", ranking="semantic")
         assert (host.stats().indexes.hits, host.stats().indexes.misses, host.stats().indexes.evictions) == (2, 4, 2)
 
 
 def test_an_index_beyond_the_limit_serves_and_pushes_out_all_others(database: Path) -> None:
     with BankHost.open(database, embedder=HashingEmbedder(256), index_bytes=1) as host:
-        fill(host, "a").search("wolf")
-        assert len(fill(host, "b").search("wolf")) == 10
+        fill(host, "a").search("wolf", ranking="semantic")
+        assert len(fill(host, "b").search("wolf", ranking="semantic")) == 10
         assert host.stats().indexes.held == 1
 
 
 def test_the_size_follows_what_is_added(host: BankHost) -> None:
     bank = fill(host, "a")
-    bank.search("wolf")
+    bank.search("wolf", ranking="semantic")
     assert host.stats().indexes.bytes == INDEX_OF_TEN
     bank.delete("m1", "m2", "m3", "m4", "m5")
-    bank.search("wolf")
+    bank.search("wolf", ranking="semantic")
     assert host.stats().indexes.bytes == INDEX_OF_TEN // 2
+
+
+def test_the_words_are_a_part_of_the_size_once_somebody_searches_by_them(host: BankHost) -> None:
+    bank = fill(host, "a")
+    bank.search("wolf", ranking="semantic")
+    bank.search("wolf", ranking="hybrid")
+    by_words = host.stats().indexes.bytes - INDEX_OF_TEN
+    assert by_words > 10 * 200
+    bank.delete("m1", "m2", "m3", "m4", "m5")
+    bank.search("wolf", ranking="hybrid")
+    assert host.stats().indexes.bytes < INDEX_OF_TEN // 2 + by_words
 
 
 def test_objects_of_banks_are_bounded(host: BankHost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bank_host, "MOST_BANKS", 2)
     for name in ("a", "b", "c"):
-        fill(host, name).search("wolf")
+        fill(host, name).search("wolf", ranking="semantic")
     assert (host.stats().banks, host.stats().indexes.held, host.stats().indexes.bytes) == (2, 2, 2 * INDEX_OF_TEN)
-    assert len(host.bank("a").search("wolf")) == 10
+    assert len(host.bank("a").search("wolf", ranking="semantic")) == 10
 
 
 def test_eviction_while_others_search(database: Path) -> None:
@@ -145,15 +156,15 @@ def test_deleting_a_bank_deletes_all_of_it_and_its_namesake_starts_anew(host: Ba
     bank = fill(host, "a")
     bank.delete("m1")
     fill(host, "b")
-    bank.search("wolf")
+    bank.search("wolf", ranking="semantic")
     host.delete_bank("a")
-    assert bank.search("wolf") == []
+    assert bank.search("wolf", ranking="semantic") == []
     assert [one.name for one in host.banks().banks] == ["b"]
     assert host.stats().indexes.held == 0
     with pytest.raises(BankNotFoundError, match="'a'"):
         host.delete_bank("a")
     fill(host, "a", 1)
-    assert [one.memory.id for one in host.bank("a").search("wolf")] == ["m1"]
+    assert [one.memory.id for one in host.bank("a").search("wolf", ranking="semantic")] == ["m1"]
     with sqlite3.connect(database) as raw:
         assert raw.execute("SELECT count(*) FROM deletions WHERE bank = 'a'").fetchone() == (0,)
     raw.close()

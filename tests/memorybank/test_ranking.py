@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
 
 from memorybank.errors import InvalidInputError
-from memorybank.search.ranking import Candidate, checked_ranking, fill, rank
+from memorybank.search.ranking import FEW, LEXICAL, POOL, Candidate, checked_ranking, fill
+from memorybank.search.ranking import rank as ranked_by
+
+rank = partial(ranked_by, ranking="semantic", size=5)
+hybrid = partial(ranked_by, ranking="hybrid", size=FEW)  # the lexical part has half of its share in a bank of so many
 
 
 def ordinals(found: list) -> list[int]:
@@ -41,12 +46,51 @@ def test_pinned_ones_do_not_jump_unless_asked() -> None:
     assert ordinals(rank(given, min_similarity=0.15)) == [1, 3]
 
 
-@pytest.mark.parametrize("name", ["hybrid", "", "Semantic", None, 3])
+@pytest.mark.parametrize("name", ["hybrids", "", "Semantic", None, 3])
 def test_an_unknown_mode_is_refused_with_the_list(name: object) -> None:
-    with pytest.raises(InvalidInputError, match="one of semantic"):
+    with pytest.raises(InvalidInputError, match="one of semantic, hybrid"):
         checked_ranking(name)
     with pytest.raises(InvalidInputError):
         rank([], ranking=name)  # type: ignore[arg-type]
+
+
+def test_hybrid_adds_both_arms_each_on_a_scale_from_0_to_1() -> None:
+    given = [Candidate(1, 0.6), Candidate(2, 0.2, lexical=8.0), Candidate(3, 0.4, lexical=4.0)]
+    found = {one.candidate.ordinal: one.parts for one in hybrid(given)}
+    share = LEXICAL / 2
+    assert found == {
+        1: {"semantic": pytest.approx(1 - share), "lexical": 0.0},
+        2: {"semantic": 0.0, "lexical": pytest.approx(share)},
+        3: {"semantic": pytest.approx((1 - share) / 2), "lexical": pytest.approx(share / 2)},
+    }
+    assert ordinals(hybrid(given)) == [1, 3, 2]
+    assert ordinals(ranked_by(given, ranking="hybrid", size=10**6)) == [2, 3, 1], "in a large bank words say more"
+
+
+def test_what_says_just_that_comes_first_whatever_its_neighbours_say() -> None:
+    given = [Candidate(1, 0.99, lexical=9.0), Candidate(2, 1.0, lexical=1.0), Candidate(3, 0.1)]
+    assert ordinals(ranked_by(given, ranking="hybrid", size=10**6)) == [2, 1, 3]
+
+
+def test_without_a_shared_word_hybrid_is_the_order_of_meaning() -> None:
+    given = [Candidate(5, 0.5), Candidate(2, 0.9), Candidate(9, 0.5), Candidate(7, -0.2)]
+    assert ordinals(hybrid(given)) == ordinals(rank(given)) == [2, 5, 9, 7]
+    assert [one.score for one in hybrid([Candidate(1, 0.3)])] == [pytest.approx(1 - LEXICAL / 2)]
+    assert hybrid([]) == []
+
+
+def test_the_scale_of_hybrid_ends_where_the_pool_does() -> None:
+    """So that a bank of any size has one scale, and more results change no score."""
+    many = [Candidate(place, 0.9 - place / 1000) for place in range(2 * POOL)]
+    few = hybrid(many[:POOL])
+    assert {one.candidate.ordinal: one.score for one in few}.items() <= {
+        one.candidate.ordinal: one.score for one in hybrid(many)
+    }.items()
+
+
+def test_min_similarity_does_not_move_the_scale() -> None:
+    given = [Candidate(1, 0.6), Candidate(2, 0.2, lexical=8.0), Candidate(3, 0.4, lexical=4.0)]
+    assert hybrid(given, min_similarity=0.3) == [one for one in hybrid(given) if one.candidate.ordinal != 2]
 
 
 def test_fill_passes_over_what_does_not_fit() -> None:

@@ -174,7 +174,7 @@ class TestOptions:
         return bank
 
     def test_rank_similarity_and_parts(self, filled: MemoryBank) -> None:
-        found = filled.search("q", explain=True)
+        found = filled.search("q", explain=True, ranking="semantic")
         assert [(one.memory.id, one.rank, one.similarity) for one in found] == [
             (f"t{9 - n}", n + 1, pytest.approx((9 - n) / 10, abs=1e-6)) for n in range(10)
         ]
@@ -210,8 +210,9 @@ class TestOptions:
 
     def test_ranking(self, filled: MemoryBank) -> None:
         assert filled.search("q", ranking="semantic")
-        with pytest.raises(InvalidInputError, match="ranking must be one of semantic, not 'hybrid'"):
-            filled.search("q", ranking="hybrid")
+        assert filled.search("q", ranking="hybrid") == filled.search("q")
+        with pytest.raises(InvalidInputError, match="ranking must be one of semantic, hybrid, not 'words'"):
+            filled.search("q", ranking="words")
 
     @pytest.mark.parametrize("query", [None, 3, b"q", ["q"]])
     def test_a_query_is_a_text(self, filled: MemoryBank, query: Any) -> None:

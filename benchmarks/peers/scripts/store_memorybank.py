@@ -49,7 +49,7 @@ class MemoryBankStore:
 
     def search(self, text: str, vector: NDArray[np.float32], bank: str | None) -> list[tuple[str, str]]:
         """Return id and text of the nearest."""
-        found = self._host.bank(bank or "one").search(text, limit=LIMIT)
+        found = self._host.bank(bank or "one").search(text, limit=LIMIT, ranking="semantic")
         return [(one.memory.id, one.memory.text) for one in found]
 
     def delete(self, id: str, bank: str | None) -> None:
