@@ -36,8 +36,7 @@ def test_the_budget_is_full_and_exact(campaign: Path, bank: MemoryBank, size: in
     assert kept == ids[::-1]
     memories = [line for line in context.report.lines if line.section == "memory_bank" and line.item != "header"]
     assert len(memories) == len(adventure.memories) == 61
-    similarities = [line.details["similarity"] for line in memories]
-    assert similarities == sorted(similarities, reverse=True)
+    assert [line.details["rank"] for line in memories] == list(range(1, 62))
 
 
 @pytest.mark.parametrize("size", SIZES)
