@@ -45,6 +45,10 @@ _REUSABLE = "share of the prompt reusable, mean"
 _USUAL = {"tokenizer": "o200k_base", "context": 8192}
 
 PICTURES: Mapping[str, tuple[Panel, ...]] = {
+    "quality": tuple(
+        Panel(f"{figure} on {name}", (figure,), "", ("step",), {"set": name, "half": "all"}, log="")
+        for name, figure in (("LoCoMo turns", "nDCG@10"), ("CRD3 campaign 2", "recall@10"))
+    ),
     "assembly": (
         Panel("One context of 8,192 tokens, by bank", ("assemble",), "actions", ("bank", "log"), _USUAL),
         Panel("A turn of a growing game, by bank", ("a turn of a growing game",), "actions", ("bank",), _USUAL),
