@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = Settings(context_size=call.context)
     begun = time.perf_counter()
     with MemoryBank.open(call.db, embedder=open_embedder(call.model)) as bank:
-        print(f"{'actions':>8} {'memories':>9} {'summary':>8} {'tokens':>7}  recalled, by similarity")
+        print(f"{'actions':>8} {'memories':>9} {'summary':>8} {'tokens':>7}  recalled, best first")
         context = None
         for start, stop in pairwise(stops(len(adventure.actions), call.contexts)):
             so_far = play(adventure, bank, start, stop)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ Place: TypeAlias = tuple[int, int]
 Scores: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.float64]]"
 """Ordinals, and the score of each."""
 NO_SCORES: Scores = (np.empty(0, np.int64), np.empty(0, np.float64))
+
+_Float = TypeVar("_Float", np.float32, np.float64)
 
 K1, LENGTH = 1.2, 0.4
 """BM25's parameters: how soon more of the same word counts no more, and how much a long text is held back."""
@@ -104,12 +106,12 @@ class LexicalIndex:
     def settle(self) -> None:
         """Sort in what has changed. `scores` may be called by several threads after that."""
         large, small = self._runs
-        if self._new:
-            small = _Postings.joined([small, *self._new])
-            self._new = []
-        if len(small.terms) > max(_MERGE_ABOVE, _MERGE_SHARE * len(large.terms)):
-            large, small = self._compacted(_Postings.joined([large, small])), _NO_POSTINGS
-        self._runs = (large, small)
+        since = [small, *self._new]
+        if sum(len(run.terms) for run in since) > max(_MERGE_ABOVE, _MERGE_SHARE * len(large.terms)):
+            self._runs = (self._compacted(_Postings.joined([large, *since])), _NO_POSTINGS)
+        elif self._new:
+            self._runs = (large, _Postings.joined(since))
+        self._new = []
         if self._story is None:
             self._story = _Story.of(self._texts, self._slot_of, self._around)
 
@@ -130,7 +132,8 @@ class LexicalIndex:
     def _occurrences(self, keys: NDArray[np.uint32], weights: NDArray[np.float64], story: _Story) -> _Occurrences:
         rows, slots, counts = zip(*(run.of_terms(keys) for run in self._runs), strict=True)
         positions = story.position_of[np.concatenate(slots)]
-        there = positions >= 0
+        there = np.flatnonzero(positions >= 0)
+        there = there[np.argsort(np.concatenate(rows)[there], kind="stable")]
         return _Occurrences(
             weights, np.concatenate(rows)[there], positions[there], np.concatenate(counts)[there].astype(np.float64)
         )
@@ -152,6 +155,9 @@ def best_of(scores: Scores, k: int) -> list[int]:
     """Return the ordinals with the k highest scores above 0; of equal ones at the end, those stored first."""
     ordinals, values = scores
     there = np.flatnonzero(values > 0)
+    if len(there) > k:
+        least = np.partition(values[there], len(there) - k)[len(there) - k]
+        there = there[values[there] >= least]
     order = np.lexsort((ordinals[there], -values[there]))
     found: list[int] = ordinals[there[order[:k]]].tolist()
     return found
@@ -210,9 +216,12 @@ class _Postings:
 _NO_POSTINGS = _Postings(np.empty(0, np.uint32), np.empty(0, np.int32), np.empty(0, np.uint16))
 
 
+_NOWHERE = np.empty(0, np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class _Occurrences:
-    """Where the terms of a query stand: three columns of one length, and the weight of each term.
+    """Where the terms of a query stand: three columns of one length, term by term, and the weight of each term.
 
     Attributes:
         weights: by term.
@@ -227,12 +236,11 @@ class _Occurrences:
     times: NDArray[np.float64]
 
     def of(self, chosen: NDArray[np.int64]) -> _Occurrences:
-        """Return those of some terms, which are numbered anew."""
-        number = np.full(len(self.weights), -1, np.int64)
-        number[chosen] = np.arange(len(chosen))
-        terms_ = number[self.terms]
-        there = terms_ >= 0
-        return _Occurrences(self.weights[chosen], terms_[there], self.positions[there], self.times[there])
+        """Return those of some terms, in ascending order, which are numbered anew."""
+        starts, stops = np.searchsorted(self.terms, chosen), np.searchsorted(self.terms, chosen, "right")
+        there = np.concatenate([np.arange(*ends) for ends in zip(starts, stops, strict=True)] or [_NOWHERE])
+        number = np.repeat(np.arange(len(chosen)), stops - starts)
+        return _Occurrences(self.weights[chosen], number, self.positions[there], self.times[there])
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,12 +294,13 @@ class _Story:
 
     def _dense(self, found: _Occurrences) -> NDArray[np.float64]:
         """Count each term in a row of all positions."""
-        counts = np.zeros((len(found.weights), len(self.is_text)))
+        counts = np.zeros((len(found.weights), len(self.is_text)), np.float32)
         counts[found.terms, found.positions] = found.times
         around = _with_neighbours(counts, self.around)
         around[:, ~self.is_text] = 0.0
-        worth = self._worth(found.weights, np.count_nonzero(around, axis=1))
-        scores: NDArray[np.float64] = worth @ (around * (K1 + 1) / (around + self.saturation))
+        worth = self._worth(found.weights, np.count_nonzero(around, axis=1)) * (K1 + 1)
+        np.divide(around, around + self.saturation.astype(np.float32), out=around)
+        scores: NDArray[np.float64] = (worth.astype(np.float32) @ around).astype(np.float64)
         return scores
 
     def _sparse(self, found: _Occurrences) -> NDArray[np.float64]:
@@ -313,11 +322,12 @@ class _Story:
         return weights * inverse
 
 
-def _with_neighbours(rows: NDArray[np.float64], around: Mapping[int, float]) -> NDArray[np.float64]:
+def _with_neighbours(rows: NDArray[_Float], around: Mapping[int, float]) -> NDArray[_Float]:
     """Return rows in which each position has the share of what stands around it; shape (n, positions)."""
     found = np.zeros_like(rows)
     size = rows.shape[1]
     for distance, share in around.items():
         start, stop = max(0, distance), min(size, size + distance)
-        found[:, start:stop] += share * rows[:, start - distance : stop - distance]
+        shares = share * rows[:, start - distance : stop - distance]
+        found[:, start:stop] += shares
     return found

@@ -226,10 +226,11 @@ class LiveIndex:
         return [(stored[one.candidate.ordinal], one) for one in chosen]
 
 
-def _add_terms(index: LexicalIndex, rows: Sequence[StoredTerms]) -> None:
+def _add_terms(index: LexicalIndex, found: StoredTerms) -> None:
     """Add memories at their places: those written from the log where their span begins, the others as stored."""
-    places = [(0, ordinal) if span is None else (1, span) for ordinal, span, _ in rows]
-    index.add([row[0] for row in rows], [row[2] for row in rows], places)
+    ordinals, spans, terms = found
+    places = [(0, ordinal) if span is None else (1, span) for ordinal, span in zip(ordinals, spans, strict=True)]
+    index.add(ordinals, terms, places)
 
 
 def _seen(state: BankState) -> _Seen:

@@ -18,8 +18,8 @@ from memorybank.writing.rhythm import Rhythm
 
 __all__ = ["CHUNK", "ONE_OF", "STATE", "Reader", "StoredTerms", "chunks"]
 
-StoredTerms: TypeAlias = tuple[int, int | None, bytes]
-"""Of a memory: ordinal, span, and its terms as `memorybank.terms.packed` makes them."""
+StoredTerms: TypeAlias = tuple[list[int], list[int | None], list[bytes]]
+"""Of some memories: ordinals, spans, and the terms as `memorybank.terms.packed` makes them."""
 
 CHUNK = 20_000
 """Values in one IN list. SQLite allows 32,766."""
@@ -217,27 +217,39 @@ class Reader:
                 gone.append(ordinal)
         return gone, put
 
-    def active_terms(self, bank: str) -> Generator[list[StoredTerms]]:
+    def active_terms(self, bank: str) -> Generator[StoredTerms]:
         """Return the terms of all active memories, a bite at a time. Close it if you leave it early."""
         with closing(self._connection.execute(_ACTIVE_TERMS, {"of_bank": bank})) as result:
-            for bite in result.partitions(BITE):
-                yield self._terms(bank, [tuple(row) for row in bite])
+            first, cursor = result.fetchone(), result.cursor  # as in `active_vectors`
+            if first is None or cursor is None:
+                return
+            bite: Sequence[Any] = [first, *cursor.fetchmany(BITE - 1)]
+            while bite:
+                yield self._terms(bank, bite)
+                bite = cursor.fetchmany(BITE)
 
-    def changed_terms(self, bank: str, since: int) -> tuple[list[int], list[StoredTerms]]:
+    def changed_terms(self, bank: str, since: int) -> tuple[list[int], StoredTerms]:
         """Return what a lexical index that has seen revision `since` must do: the ordinals to remove, what to put."""
         values = {"of_bank": bank, "since": since}
         gone = list(self._connection.execute(_DELETED, values).scalars())
-        rows = [tuple(row) for row in self._connection.execute(_CHANGED_TERMS, values)]
-        gone += [ordinal for ordinal, _, _, state in rows if state != "active"]
-        return gone, self._terms(bank, [row for row in rows if row[-1] == "active"])
+        put = []
+        for row in self._connection.execute(_CHANGED_TERMS, values):
+            if row.state == "active":
+                put.append(row)
+            else:
+                gone.append(row.ordinal)
+        return gone, self._terms(bank, put)
 
-    def _terms(self, bank: str, rows: Sequence[Sequence[Any]]) -> list[StoredTerms]:
-        unknown = [ordinal for ordinal, _, terms, _ in rows if not terms or terms[0] != VERSION]
-        made: dict[int, bytes] = {}
-        for some in chunks(unknown):
-            texts = self._connection.execute(_TEXTS_BY[self._engine], {"of_bank": bank, "keys": list(some)})
-            made |= {ordinal: packed(text) for ordinal, text in texts}
-        return [(ordinal, span, made.get(ordinal) or bytes(terms)) for ordinal, span, terms, _ in rows]
+    def _terms(self, bank: str, rows: Sequence[Sequence[Any]]) -> StoredTerms:
+        ordinals, spans, terms = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+        unknown = [ordinal for ordinal, blob in zip(ordinals, terms, strict=True) if not blob or blob[0] != VERSION]
+        if unknown:
+            made: dict[int, bytes] = {}
+            for some in chunks(unknown):
+                texts = self._connection.execute(_TEXTS_BY[self._engine], {"of_bank": bank, "keys": list(some)})
+                made |= {ordinal: packed(text) for ordinal, text in texts}
+            terms = [made.get(ordinal, blob) for ordinal, blob in zip(ordinals, terms, strict=True)]
+        return ordinals, spans, terms
 
     def texts(self, bank: str, since: int) -> list[tuple[int, str]]:
         """Return ordinal and text of all memories, of any state, that changed after revision `since`."""
