@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import regex
 
-__all__ = ["PREFIX", "VERSION", "packed", "term", "terms", "words"]
+__all__ = ["PREFIX", "VERSION", "is_packed", "packed", "term", "terms", "words"]
 
 PREFIX = 5
 """Letters of a word that count."""
@@ -53,6 +53,11 @@ def packed(text: str) -> bytes:
     found = terms(text)
     numbers = [number for one, times in found.items() for number in (one, min(times, _MOST_TIMES))]
     return struct.pack("<B" + "IH" * len(found), VERSION, *numbers)
+
+
+def is_packed(blob: object) -> bool:
+    """Return whether these are terms as `packed` makes them now; what is not is made anew from the text."""
+    return isinstance(blob, bytes | memoryview) and len(blob) % 6 == 1 and blob[0] == VERSION
 
 
 def words(text: str) -> list[str]:

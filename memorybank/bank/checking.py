@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from memorybank.bank.info import CheckReport
 from memorybank.errors import StorageError
 from memorybank.search.vectors import damaged, to_matrix
 from memorybank.storage.rows import text_hash, to_memory
+from memorybank.terms import packed
 
 if TYPE_CHECKING:
     from sqlalchemy import Row
@@ -57,6 +58,7 @@ def _compared(
         sound = _sound(page, found)
         if state is not None:
             found += _wrong_rows(sound, state)
+            found += _wrong_terms(sound, reader.stored_terms(bank, [row.ordinal for row in sound]))
             found += _wrong_vectors(sound, state, index) if index is not None else ()
     if index is not None and len(index) != active:
         found.append(f"the index holds {len(index)} vectors, the database {active} active memories")
@@ -92,6 +94,14 @@ def _wrong_rows(page: Sequence[StoredMemory], state: BankState) -> Iterator[str]
             yield f"{name}: it is newer than its bank"
     for place, what in damaged([row.vector for row in page], state.dimensions):
         yield f"memory {page[place].memory.id!r}: {what}"
+
+
+def _wrong_terms(page: Sequence[StoredMemory], stored: Mapping[int, Any]) -> Iterator[str]:
+    """Null is right: what was stored by an older version has none, and its words are taken from the text."""
+    for row in page:
+        terms = stored.get(row.ordinal)
+        if terms is not None and bytes(terms) != packed(row.memory.text):
+            yield f"memory {row.memory.id!r}: its stored words are not those of its text"
 
 
 def _wrong_vectors(page: Sequence[StoredMemory], state: BankState, index: VectorIndex) -> Iterator[str]:

@@ -11,6 +11,7 @@ came since; so adding is cheap, and a query reads the postings of its own terms 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -39,6 +40,8 @@ _GAP = max(AROUND)
 """Empty positions between two lines, so that nothing reaches from one into the other."""
 _MERGE_ABOVE, _MERGE_SHARE = 4_096, 0.25
 """The small run is merged into the large one when it has more postings than the first and than that share of it."""
+_MANY_GONE = 64
+"""So it is when more than half of the texts and that many are gone."""
 _DENSE_SHARE, _DENSE_CELLS = 0.02, 2**18
 """Terms in more than that share of the memories are counted in whole rows; so many cells of these at once."""
 _BYTES_PER_POSTING, _BYTES_PER_MEMORY = 10, 200
@@ -65,7 +68,7 @@ class LexicalIndex:
         self._runs = (_NO_POSTINGS, _NO_POSTINGS)  # the large one, and what came since
         self._new: list[_Postings] = []  # not sorted in yet
         self._slot_of: dict[int, int] = {}
-        self._texts: list[_Text] = []  # by slot; those that are gone included
+        self._texts = _Texts()  # by slot; those that are gone included
         self._story: _Story | None = None
 
     def __len__(self) -> int:
@@ -92,7 +95,7 @@ class LexicalIndex:
         rows = np.repeat(np.arange(len(texts)), [len(text) // _PACKED.itemsize for text in texts])
         lengths = np.bincount(rows, columns["times"], minlength=len(texts)).tolist()
         first = len(self._texts)
-        self._texts += map(_Text, ordinals, places, lengths)
+        self._texts.extend(ordinals, places, lengths)
         self._slot_of |= zip(ordinals, range(first, len(self._texts)), strict=True)
         self._new.append(_Postings(columns["term"], (rows + first).astype(np.int32), columns["times"]))
         self._story = None
@@ -100,20 +103,23 @@ class LexicalIndex:
     def remove(self, ordinals: Iterable[int]) -> None:
         """Remove texts; those that are not there are passed over. Their postings go with the next merge."""
         for ordinal in ordinals:
-            if self._slot_of.pop(ordinal, None) is not None:
+            slot = self._slot_of.pop(ordinal, None)
+            if slot is not None:
+                self._texts.is_there[slot] = False
                 self._story = None
 
     def settle(self) -> None:
         """Sort in what has changed. `scores` may be called by several threads after that."""
         large, small = self._runs
         since = [small, *self._new]
-        if sum(len(run.terms) for run in since) > max(_MERGE_ABOVE, _MERGE_SHARE * len(large.terms)):
+        many_came = sum(len(run.terms) for run in since) > max(_MERGE_ABOVE, _MERGE_SHARE * len(large.terms))
+        if many_came or len(self._texts) > 2 * len(self) + _MANY_GONE:
             self._runs = (self._compacted(_Postings.joined([large, *since])), _NO_POSTINGS)
         elif self._new:
             self._runs = (large, _Postings.joined(since))
         self._new = []
         if self._story is None:
-            self._story = _Story.of(self._texts, self._slot_of, self._around)
+            self._story = _Story.of(self._texts, self._around)
 
     def scores(self, wanted: Mapping[int, float]) -> Scores:
         """Return the ordinals of all texts, in the order of their places, and the score of each, 0 or more.
@@ -140,13 +146,13 @@ class LexicalIndex:
 
     def _compacted(self, postings: _Postings) -> _Postings:
         """Return the postings without those of texts that are gone, and number the slots anew."""
-        kept = sorted(self._slot_of.values())
+        kept = self._texts.there
         if len(kept) == len(self._texts):
             return postings
         slot_of = np.full(len(self._texts), -1, np.int32)
         slot_of[kept] = np.arange(len(kept), dtype=np.int32)
-        self._texts = [self._texts[slot] for slot in kept]
-        self._slot_of = {text.ordinal: slot for slot, text in enumerate(self._texts)}
+        self._texts = self._texts.of(kept)
+        self._slot_of = {ordinal: slot for slot, ordinal in enumerate(self._texts.ordinals)}
         self._story = None
         return postings.renumbered(slot_of)
 
@@ -175,11 +181,36 @@ def scores_of(scores: Scores, wanted: Sequence[int]) -> list[float]:
     return matching
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    ordinal: int
-    place: Place
-    length: float
+class _Texts:
+    """What is known of each text, by slot, in columns that numpy can look at without a copy."""
+
+    def __init__(self) -> None:
+        self.ordinals, self.lines, self.places, self.lengths = array("q"), array("q"), array("q"), array("d")
+        self.is_there = bytearray()
+
+    def __len__(self) -> int:
+        return len(self.ordinals)
+
+    @property
+    def there(self) -> NDArray[np.int64]:
+        """The slots of those that are not gone."""
+        return np.flatnonzero(np.frombuffer(self.is_there, np.bool_))
+
+    def extend(self, ordinals: Sequence[int], places: Sequence[Place], lengths: Sequence[float]) -> None:
+        """Add texts."""
+        self.ordinals.extend(ordinals)
+        self.lines.extend([line for line, _ in places])
+        self.places.extend([place for _, place in places])
+        self.lengths.extend(lengths)
+        self.is_there += b"\1" * len(ordinals)
+
+    def of(self, slots: NDArray[np.int64]) -> _Texts:
+        """Return some of them."""
+        chosen = slots.tolist()
+        made = _Texts()
+        places = [(self.lines[slot], self.places[slot]) for slot in chosen]
+        made.extend([self.ordinals[slot] for slot in chosen], places, [self.lengths[slot] for slot in chosen])
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,24 +293,24 @@ class _Story:
     around: Mapping[int, float]
 
     @classmethod
-    def of(cls, texts: Sequence[_Text], slot_of: Mapping[int, int], around: Mapping[int, float]) -> _Story:
-        slots = sorted(slot_of.values(), key=lambda slot: (texts[slot].place, texts[slot].ordinal))
-        lines = [texts[slot].place[0] for slot in slots]
-        gaps = np.cumsum([_GAP if line != before else 0 for before, line in zip([None, *lines], lines, strict=False)])
-        positions = np.arange(len(slots)) + gaps.astype(np.int64)
-        size = int(positions[-1]) + 1 + _GAP if slots else 0
+    def of(cls, texts: _Texts, around: Mapping[int, float]) -> _Story:
+        slots = texts.there
+        ordinals = np.array(texts.ordinals, np.int64)[slots]
+        lines, places = np.array(texts.lines, np.int64)[slots], np.array(texts.places, np.int64)[slots]
+        order = np.lexsort((ordinals, places, lines))
+        slots, ordinals, lines = slots[order], ordinals[order], lines[order]
+        positions = np.arange(len(slots)) + _GAP * (1 + np.searchsorted(np.unique(lines), lines))
+        size = int(positions[-1]) + 1 + _GAP if len(slots) else 0
         position_of = np.full(len(texts), -1, np.int64)
         position_of[slots] = positions
         is_text = np.zeros(size, np.bool_)
         is_text[positions] = True
         lengths = np.zeros((1, size))
-        lengths[0, positions] = [texts[slot].length for slot in slots]
+        lengths[0, positions] = np.array(texts.lengths)[slots]
         spread = _with_neighbours(lengths, around)[0]
-        mean = spread[is_text].mean() if slots else 1.0
+        mean = spread[is_text].mean() if len(slots) else 1.0
         saturation = K1 * (1 - LENGTH + LENGTH * spread / max(mean, 1.0))
-        return cls(
-            np.array([texts[slot].ordinal for slot in slots], np.int64), is_text, position_of, saturation, around
-        )
+        return cls(ordinals, is_text, position_of, saturation, around)
 
     def scores(self, found: _Occurrences) -> NDArray[np.float64]:
         """Return what each position scores."""

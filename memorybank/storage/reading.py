@@ -13,7 +13,7 @@ from memorybank.memory import State
 from memorybank.storage.rows import BankState, StoredMemory, to_bank, to_memory
 from memorybank.storage.schema import banks, deletions, memories
 from memorybank.storage.story import StoryTable
-from memorybank.terms import VERSION, packed
+from memorybank.terms import is_packed, packed
 from memorybank.writing.rhythm import Rhythm
 
 __all__ = ["CHUNK", "ONE_OF", "STATE", "Reader", "StoredTerms", "chunks"]
@@ -61,6 +61,10 @@ _CHANGED = _VECTORS.add_columns(memories.c.state).where(_OF_BANK, memories.c.rev
 _TERMS = select(memories.c.ordinal, memories.c.span, memories.c.terms, memories.c.state).where(_OF_BANK)
 _ACTIVE_TERMS = _TERMS.where(_ACTIVE).order_by(memories.c.ordinal).execution_options(stream_results=True)
 _CHANGED_TERMS = _TERMS.where(memories.c.revision > bindparam("since"))
+_TERMS_BY = {
+    engine: select(memories.c.ordinal, memories.c.terms).where(_OF_BANK, one_of(memories.c.ordinal))
+    for engine, one_of in ONE_OF.items()
+}
 _TEXTS_BY = {
     engine: select(memories.c.ordinal, memories.c.text).where(_OF_BANK, one_of(memories.c.ordinal))
     for engine, one_of in ONE_OF.items()
@@ -242,7 +246,7 @@ class Reader:
 
     def _terms(self, bank: str, rows: Sequence[Sequence[Any]]) -> StoredTerms:
         ordinals, spans, terms = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
-        unknown = [ordinal for ordinal, blob in zip(ordinals, terms, strict=True) if not blob or blob[0] != VERSION]
+        unknown = [ordinal for ordinal, blob in zip(ordinals, terms, strict=True) if not is_packed(blob)]
         if unknown:
             made: dict[int, bytes] = {}
             for some in chunks(unknown):
@@ -250,6 +254,15 @@ class Reader:
                 made |= {ordinal: packed(text) for ordinal, text in texts}
             terms = [made.get(ordinal, blob) for ordinal, blob in zip(ordinals, terms, strict=True)]
         return ordinals, spans, terms
+
+    def stored_terms(self, bank: str, ordinals: Sequence[int]) -> dict[int, Any]:
+        """Return what is stored as the terms of memories, null and damaged ones included."""
+        statement = _TERMS_BY[self._engine]
+        return {
+            ordinal: terms
+            for some in chunks(ordinals)
+            for ordinal, terms in self._connection.execute(statement, {"of_bank": bank, "keys": list(some)})
+        }
 
     def texts(self, bank: str, since: int) -> list[tuple[int, str]]:
         """Return ordinal and text of all memories, of any state, that changed after revision `since`."""

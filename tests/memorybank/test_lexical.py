@@ -132,3 +132,31 @@ def test_rows_of_an_older_version_are_read_by_their_texts(open_bank: Opener) -> 
     with bank._store.write() as writer:
         writer.connection.exec_driver_sql("UPDATE memories SET terms = NULL WHERE id = 'm1'")
     assert open_bank().search("silver key", explain=True) == before
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"\x02", b"\x01abc", packed("another text")], ids=["none", "old", "cut", "other"]
+)
+def test_check_finds_words_that_are_not_those_of_the_text(open_bank: Opener, damage: bytes) -> None:
+    bank = open_bank()
+    bank.add_many(["Mara hid the silver key.", "Rain fell on the roof."])
+    before = bank.search("silver key", explain=True)
+    with bank._store.write() as writer:
+        writer.connection.exec_driver_sql("UPDATE memories SET terms = ? WHERE id = 'm1'", (damage,))
+    assert bank.check().problems == ("memory 'm1': its stored words are not those of its text",)
+    if damage != packed("another text"):
+        assert open_bank().search("silver key", explain=True) == before, "made anew from the text"
+
+
+def test_what_is_deleted_gives_its_memory_back_without_anything_new() -> None:
+    index = LexicalIndex()
+    index.add(range(400), [packed(f"key {number} of {WORDS[number % 120]}") for number in range(400)], [(0, 0)] * 400)
+    index.settle()
+    before = index.nbytes
+    index.remove(range(390))
+    index.settle()
+    assert index.nbytes < before / 10
+    wanted = dict.fromkeys(terms("key"), 1.0)
+    left = [(number, f"key {number} of {WORDS[number % 120]}", (0, 0)) for number in range(390, 400)]
+    found = index.scores(wanted)
+    assert dict(zip(found[0].tolist(), found[1].tolist(), strict=True)) == pytest.approx(by_the_formula(left, wanted))
