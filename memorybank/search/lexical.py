@@ -2,7 +2,7 @@
 
 A memory counts with its neighbours in the story: a word that stands in the one before it counts half, and so on
 (`AROUND`). What an event was about is often said just before it, and in memories made of a running log it is chance on
-which side of the cut a word fell. On LoCoMo that alone is worth eight points of nDCG@10 (benchmarks/README.md).
+which side of the cut a word fell. On LoCoMo that alone is worth seven points of nDCG@10 (benchmarks/README.md).
 
 All that a score depends on is the active memories themselves, never the order in which they came or what was deleted
 meanwhile, so every process gives the same answer. Postings lie in two runs, each sorted by term: a large one, and what
