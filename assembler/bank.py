@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assembler.adventure import Adventure
+from assembler.dynamic.memory_bank import UNKNOWN_TIME
 from memorybank.search.ranking import DEFAULT_RANKING
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def bank_of(
     """
     from memorybank import MemoryBank
 
-    bank = MemoryBank.open(":memory:", embedder=embedder)
+    bank = MemoryBank.open(":memory:", embedder=embedder, clock=lambda: UNKNOWN_TIME)
     try:
         # Without the document's unknown fields: the bank would hold them to its limits, and nothing here reads them.
         memories = (replace(memory, metadata={}) for memory in adventure.memories if memory.text.strip())

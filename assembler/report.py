@@ -36,8 +36,8 @@ class Line:
         used: what it costs in this context.
         verdict: whether it is in.
         reason: why it is not, or not whole, in words.
-        details: what else there is to say: for a card `trigger`, `action` and `score`, for a memory `rank` and
-            `similarity`.
+        details: what else there is to say: for a card `trigger`, `action` and `score`; for a memory `rank` and
+            `similarity`, and as far as it is known `pinned`, `actions`, `made`, `writer`, `use_count`, `last_used`.
     """
 
     section: Section

@@ -50,19 +50,20 @@ def _rows(report: Report, full: bool) -> Iterator[tuple[str, ...]]:
     for (section, verdict), group in groupby(report.lines, key=lambda line: (line.section, line.verdict)):
         lines = list(group)
         if full or len(lines) <= _SHOWN_IN_A_ROW:
-            yield from map(_row, lines)
+            yield from (_row(line, full) for line in lines)
         elif section == "history":
             yield _summed(lines, f"{lines[0].item} … {lines[-1].item}", f"{len(lines)} actions, newest first")
         elif verdict == "dropped":
-            yield from map(_row, lines[: _SHOWN_IN_A_ROW - 1])
+            yield from (_row(line, full) for line in lines[: _SHOWN_IN_A_ROW - 1])
             rest = lines[_SHOWN_IN_A_ROW - 1 :]
             yield _summed(rest, "…", f"{len(rest)} more that were {verdict}")
         else:
-            yield from map(_row, lines)
+            yield from (_row(line, full) for line in lines)
 
 
-def _row(line: Line) -> tuple[str, ...]:
-    return (line.section, line.item, line.verdict, f"{line.offered:,}", f"{line.used:,}", _why(line))
+def _row(line: Line, full: bool) -> tuple[str, ...]:
+    why = "; ".join(filter(None, (_why(line), _origin(line) if full else "")))
+    return (line.section, line.item, line.verdict, f"{line.offered:,}", f"{line.used:,}", why)
 
 
 def _summed(lines: list[Line], item: str, why: str) -> tuple[str, ...]:
@@ -81,6 +82,17 @@ def _why(line: Line) -> str:
         pinned = "pinned, " if details.get("pinned") else ""
         words.append(f"{pinned}rank {details['rank']}, similarity {details['similarity']:.3f}")
     return "; ".join(words)
+
+
+def _origin(line: Line) -> str:
+    """Return from what, by what and when a memory was made, and its use."""
+    actions = line.details.get("actions", ()) if line.section == "memory_bank" else ()
+    words = [f"from {actions[0]} … {actions[-1]}" if len(actions) > 1 else f"from {actions[0]}"] if actions else []
+    words += [f"by {line.details['writer']}"] if "writer" in line.details else []
+    words += [f"made {line.details['made'][:16]}"] if "made" in line.details else []
+    if "use_count" in line.details:
+        words.append(f"used {line.details['use_count']}, last {line.details['last_used'][:16]}")
+    return ", ".join(words)
 
 
 def _columns(rows: Iterable[tuple[str, ...]], right: set[int]) -> str:

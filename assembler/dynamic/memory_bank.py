@@ -7,7 +7,7 @@ when the memories are taken (step 3); history that comes in later with what is l
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from assembler.action_log import ActionLog
@@ -17,7 +17,10 @@ from assembler.dynamic.retellings import newest_tellings
 from assembler.report import Line
 from memorybank.memory import Memory, Recalled
 
-__all__ = ["Bank", "Memories"]
+__all__ = ["UNKNOWN_TIME", "Bank", "Memories"]
+
+UNKNOWN_TIME = datetime.fromtimestamp(0, UTC)
+"""When the memories of a document were made: nobody knows."""
 
 
 class Bank(Protocol):
@@ -41,6 +44,23 @@ class Bank(Protocol):
         ...
 
 
+def _origin(memory: Memory) -> dict[str, Any]:
+    """Return what the report says of a memory besides: from what, when and by what it was made, and its use.
+
+    A document's own memories were made at no known time, and the same document gives the same bytes.
+    """
+    known: dict[str, Any] = {"pinned": True} if memory.pinned else {}
+    if memory.actions:
+        known["actions"] = list(memory.actions)
+    if memory.created > UNKNOWN_TIME:
+        known["made"] = memory.created.isoformat()
+    if memory.writer is not None:
+        known["writer"] = memory.writer
+    if memory.last_used is not None:
+        known |= {"use_count": memory.use_count, "last_used": memory.last_used.isoformat()}
+    return known
+
+
 class Memories(HeadedSection):
     """The section `memory_bank`: memories are whole or absent; in the context they stand in story order."""
 
@@ -62,8 +82,7 @@ class Memories(HeadedSection):
         for rank, result in enumerate(recalled, start=1):
             block = self._blocks(result.memory.text)
             details: dict[str, Any] = {"rank": rank, "similarity": round(result.similarity, 6)}
-            if result.memory.pinned:
-                details["pinned"] = True
+            details |= _origin(result.memory)
             self.items.append(Line("memory_bank", result.memory.id, block.text, block.tokens, details=details))
 
     def fill(self, room: int, in_context: Collection[str]) -> int:

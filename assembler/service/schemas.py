@@ -115,7 +115,10 @@ class Parts(_Given):
 
 
 class ReportLine(BaseModel):
-    """What became of one offered item. A card also has `trigger`, `action`, `score`; a memory `rank`, `similarity`."""
+    """What became of one offered item. A card also has `trigger`, `action`, `score`; a memory `rank`, `similarity`.
+
+    And as far as it is known, a memory has `pinned`, `actions`, `made`, `writer`, `use_count`, `last_used`.
+    """
 
     model_config = ConfigDict(extra="allow")
 

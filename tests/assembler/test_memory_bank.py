@@ -64,8 +64,10 @@ def test_a_memory_of_5000_tokens_with_200_left():
 def test_the_report_has_similarity_and_rank():
     context = build([memory("m1"), memory("m2", pinned=True)], 60)
     details = {line.item: line.details for line in context.report.lines if line.item in ("m1", "m2")}
-    assert details["m2"] == {"rank": 1, "similarity": pytest.approx(0.999), "pinned": True}
-    assert details["m1"] == {"rank": 2, "similarity": pytest.approx(0.998)}
+    made = {name: one.pop("made") for name, one in ((id, dict(found)) for id, found in details.items())}
+    assert made == {"m1": "2026-01-01T00:00:01+00:00", "m2": "2026-01-01T00:00:02+00:00"}
+    assert details["m2"] == {"rank": 1, "similarity": pytest.approx(0.999), "pinned": True, "made": made["m2"]}
+    assert details["m1"] == {"rank": 2, "similarity": pytest.approx(0.998), "made": made["m1"]}
 
 
 def test_a_pinned_memory_comes_before_all_others():

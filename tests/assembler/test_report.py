@@ -110,7 +110,33 @@ def test_the_object_that_programs_see():
         if line["section"] == "story_cards" and line["item"] != "header":
             assert more == {"trigger", "action", "score"}
         elif line["section"] == "memory_bank" and line["item"] != "header":
-            assert more == {"rank", "similarity"}
+            assert more == {"rank", "similarity", "actions", "made"}
+
+
+def test_the_report_says_where_a_memory_comes_from():
+    story = [{"id": f"a{n}", "kind": "output", "text": f"The wolf runs past gate {n}."} for n in range(1, 14)]
+    with MemoryBank.open(embedder=HashingEmbedder()) as bank:
+        bank.put_actions(story)
+        [written] = bank.write_due()
+        by_hand = bank.add("You were at a gate.", pinned=True)
+        bank.mark_used([written.id])
+        context = assemble(Adventure([Action("b1", "do", "look for the wolf")]), bank, Settings(300))
+        written = bank.get(written.id)
+    known = {line.item: line.details for line in context.report.lines if line.section == "memory_bank"}
+    assert written.last_used is not None
+    assert known[written.id] | {"rank": 0, "similarity": 0} == {
+        "rank": 0,
+        "similarity": 0,
+        "actions": ["a1", "a2", "a3", "a4", "a5", "a6"],
+        "made": written.created.isoformat(),
+        "writer": "extractive",
+        "use_count": 1,
+        "last_used": written.last_used.isoformat(),
+    }
+    assert set(known[by_hand.id]) == {"rank", "similarity", "pinned", "made"}
+    printed = render(context.report, full=True)
+    assert f"from a1 … a6, by extractive, made {written.created.isoformat()[:16]}, used 1, last" in printed
+    assert "by extractive" not in render(context.report)
 
 
 def test_parts_of_the_spec_example():
