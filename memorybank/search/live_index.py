@@ -151,6 +151,8 @@ class LiveIndex:
         with self._lock.writing(), self._store.read() as reader:
             state = reader.bank(self._bank)
             if state is not None and not self._is_current(state, lexical=lexical):
+                if lexical and self._seen == self._seen_lexical == _NOTHING:
+                    self._build_both(reader, state)
                 self._catch_up(reader, state)
                 if lexical:
                     self._catch_up_lexical(reader, state)
@@ -185,6 +187,17 @@ class LiveIndex:
             _add_terms(index, put)
         index.settle()
         self._lexical, self._seen_lexical = index, now
+
+    def _build_both(self, reader: Reader, state: BankState) -> None:
+        """Build both indexes from one reading of the bank: half of what a restart takes is reading."""
+        index, lexical = self._make_index(state.dimensions), LexicalIndex()
+        with closing(reader.active_both(self._bank)) as bites:
+            for vectors, found in bites:
+                self._add(index, reader, found[0], vectors)
+                _add_terms(lexical, found)
+        lexical.settle()
+        self._index, self._lexical = index, lexical
+        self._seen = self._seen_lexical = _seen(state)
 
     def _build(self, reader: Reader, state: BankState) -> VectorIndex:
         index = self._make_index(state.dimensions)

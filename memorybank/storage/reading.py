@@ -59,6 +59,12 @@ _ANY_ACTIVE = _ANY.where(_ACTIVE)
 _ACTIVE_VECTORS = _VECTORS.where(_OF_BANK, _ACTIVE).order_by(memories.c.ordinal).execution_options(stream_results=True)
 _CHANGED = _VECTORS.add_columns(memories.c.state).where(_OF_BANK, memories.c.revision > bindparam("since"))
 _TERMS = select(memories.c.ordinal, memories.c.span, memories.c.terms, memories.c.state).where(_OF_BANK)
+_ACTIVE_BOTH = (
+    select(memories.c.ordinal, memories.c.span, memories.c.terms, memories.c.vector)
+    .where(_OF_BANK, _ACTIVE)
+    .order_by(memories.c.ordinal)
+    .execution_options(stream_results=True)
+)
 _ACTIVE_TERMS = _TERMS.where(_ACTIVE).order_by(memories.c.ordinal).execution_options(stream_results=True)
 _CHANGED_TERMS = _TERMS.where(memories.c.revision > bindparam("since"))
 _TERMS_BY = {
@@ -199,14 +205,19 @@ class Reader:
 
     def active_vectors(self, bank: str) -> Generator[tuple[list[int], list[bytes]]]:
         """Return ordinals and vectors of all active memories, a bite at a time. Close it if you leave it early."""
-        with closing(self._connection.execute(_ACTIVE_VECTORS, {"of_bank": bank})) as result:
+        with closing(self._bites(_ACTIVE_VECTORS, bank)) as bites:
+            for bite in bites:
+                yield [row[0] for row in bite], [row[1] for row in bite]
+
+    def _bites(self, statement: Select[Any], bank: str) -> Generator[Sequence[Any]]:
+        """Return rows a bite at a time, by the driver's own cursor: 100,000 of SQLAlchemy's take as long as reading."""
+        with closing(self._connection.execute(statement, {"of_bank": bank})) as result:
             first, cursor = result.fetchone(), result.cursor  # of a server's cursor, SQLAlchemy has read one row ahead
             if first is None or cursor is None:
                 return
-            # The driver's own cursor: a Row for each of 100,000 pairs takes as long as reading them.
             bite: Sequence[Any] = [first, *cursor.fetchmany(BITE - 1)]
             while bite:
-                yield [row[0] for row in bite], [row[1] for row in bite]
+                yield bite
                 bite = cursor.fetchmany(BITE)
 
     def changed(self, bank: str, since: int) -> tuple[list[int], list[tuple[int, bytes]]]:
@@ -223,14 +234,15 @@ class Reader:
 
     def active_terms(self, bank: str) -> Generator[StoredTerms]:
         """Return the terms of all active memories, a bite at a time. Close it if you leave it early."""
-        with closing(self._connection.execute(_ACTIVE_TERMS, {"of_bank": bank})) as result:
-            first, cursor = result.fetchone(), result.cursor  # as in `active_vectors`
-            if first is None or cursor is None:
-                return
-            bite: Sequence[Any] = [first, *cursor.fetchmany(BITE - 1)]
-            while bite:
+        with closing(self._bites(_ACTIVE_TERMS, bank)) as bites:
+            for bite in bites:
                 yield self._terms(bank, bite)
-                bite = cursor.fetchmany(BITE)
+
+    def active_both(self, bank: str) -> Generator[tuple[list[bytes], StoredTerms]]:
+        """Return vectors and terms of all active memories, read once for both. Close it if you leave it early."""
+        with closing(self._bites(_ACTIVE_BOTH, bank)) as bites:
+            for bite in bites:
+                yield [row[3] for row in bite], self._terms(bank, bite)
 
     def changed_terms(self, bank: str, since: int) -> tuple[list[int], StoredTerms]:
         """Return what a lexical index that has seen revision `since` must do: the ordinals to remove, what to put."""
