@@ -142,9 +142,12 @@ def _log(seed: str) -> list[str]:
 
 
 def _size(log: Sequence[str], number: int, tokenizer: Tokenizer) -> int:
-    """Return a context size of its own for each log, into which at least the newest message fits."""
+    """Return a context size of its own for each log, into which at least the newest message fits.
+
+    As blocks whose costs are added up: where a message begins with a slash, the whole can be a token less.
+    """
     chance = random.Random(f"size/{number}")
-    least = exact_count(tokenizer, HEAD + log[-1])
+    least = max(exact_count(tokenizer, HEAD + log[-1]), tokenizer.count(HEAD) + tokenizer.count(log[-1]))
     return max(least, round(chance.random() * exact_count(tokenizer, HEAD + "\n".join(log))))
 
 
