@@ -28,6 +28,8 @@ RECENT_VECTOR = 0.5
 """Share of the vector of all texts together in the query's vector; the query by itself has the rest."""
 RECENT_TERMS = 0.9
 """What a term of a recent text weighs; one of the query weighs 1."""
+MOST_WORDS = 1_000
+"""Words that are read of each text, from its beginning: a whole book as a query must not keep others waiting."""
 
 
 def query_vector(embedder: Embedder, query: str, recent: Sequence[str]) -> NDArray[np.float32]:
@@ -70,7 +72,7 @@ def query_terms(query: str, recent: Sequence[str], *, untold: Set[str] = FUNCTIO
     """
     squares: defaultdict[int, float] = defaultdict(float)
     for text, weight in ((query, 1.0), *((text, RECENT_TERMS) for text in recent)):
-        found = words(text)
+        found = words(text)[:MOST_WORDS]
         telling = [word for word in found if word not in untold] or found
         for one in {term(word) for word in telling}:
             squares[one] += weight * weight

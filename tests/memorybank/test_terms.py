@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from memorybank.search.function_words import FUNCTION_WORDS
-from memorybank.search.query import RECENT_TERMS, query_terms
+from memorybank.search.query import MOST_WORDS, RECENT_TERMS, query_terms
 from memorybank.terms import VERSION, packed, term, terms, words
 
 
@@ -54,6 +54,11 @@ def test_function_words_count_only_where_there_is_nothing_else() -> None:
 
 def test_function_words_are_folded_as_words_are() -> None:
     assert {word for word in FUNCTION_WORDS if words(word) != [word]} == set()
+
+
+def test_of_a_whole_book_the_beginning_is_read() -> None:
+    book = " ".join(f"{number}" for number in range(10 * MOST_WORDS))
+    assert set(query_terms(book, ())) == {term(str(number)) for number in range(MOST_WORDS)}
 
 
 def test_a_recent_text_weighs_less_and_repetition_more() -> None:
