@@ -11,20 +11,18 @@ came since; so adding is cheap, and a query reads the postings of its own terms 
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
+from memorybank.search.postings import NO_POSTINGS, PACKED, Place, Postings, Texts
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["AROUND", "K1", "LENGTH", "NO_SCORES", "LexicalIndex", "Place", "Scores", "best_of", "scores_of"]
-
-Place: TypeAlias = tuple[int, int]
-"""Where a memory stands: on which line, and at which place of it. Only memories of one line are neighbours."""
+__all__ = ["AROUND", "K1", "LENGTH", "NO_SCORES", "LexicalIndex", "Scores", "best_of", "scores_of"]
 
 Scores: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.float64]]"
 """Ordinals, and the score of each."""
@@ -45,8 +43,6 @@ _MANY_GONE = 64
 _DENSE_SHARE, _DENSE_CELLS = 0.02, 2**18
 """Terms in more than that share of the memories are counted in whole rows; so many cells of these at once."""
 _BYTES_PER_POSTING, _BYTES_PER_MEMORY = 10, 200
-_PACKED = np.dtype([("term", "<u4"), ("times", "<u2")])
-"""See `memorybank.terms.packed`."""
 
 
 class LexicalIndex:
@@ -65,10 +61,10 @@ class LexicalIndex:
 
     def __init__(self, around: Mapping[int, float] = AROUND) -> None:
         self._around = around
-        self._runs = (_NO_POSTINGS, _NO_POSTINGS)  # the large one, and what came since
-        self._new: list[_Postings] = []  # not sorted in yet
+        self._runs = (NO_POSTINGS, NO_POSTINGS)  # the large one, and what came since
+        self._new: list[Postings] = []  # not sorted in yet
         self._slot_of: dict[int, int] = {}
-        self._texts = _Texts()  # by slot; those that are gone included
+        self._texts = Texts()  # by slot; those that are gone included
         self._story: _Story | None = None
 
     def __len__(self) -> int:
@@ -91,13 +87,13 @@ class LexicalIndex:
         if not ordinals:
             return
         self.remove(ordinals)
-        columns = np.frombuffer(b"".join(text[1:] for text in texts), _PACKED)
-        rows = np.repeat(np.arange(len(texts)), [len(text) // _PACKED.itemsize for text in texts])
+        columns = np.frombuffer(b"".join(text[1:] for text in texts), PACKED)
+        rows = np.repeat(np.arange(len(texts)), [len(text) // PACKED.itemsize for text in texts])
         lengths = np.bincount(rows, columns["times"], minlength=len(texts)).tolist()
         first = len(self._texts)
         self._texts.extend(ordinals, places, lengths)
         self._slot_of |= zip(ordinals, range(first, len(self._texts)), strict=True)
-        self._new.append(_Postings(columns["term"], (rows + first).astype(np.int32), columns["times"]))
+        self._new.append(Postings(columns["term"], (rows + first).astype(np.int32), columns["times"]))
         self._story = None
 
     def remove(self, ordinals: Iterable[int]) -> None:
@@ -114,9 +110,9 @@ class LexicalIndex:
         since = [small, *self._new]
         many_came = sum(len(run.terms) for run in since) > max(_MERGE_ABOVE, _MERGE_SHARE * len(large.terms))
         if many_came or len(self._texts) > 2 * len(self) + _MANY_GONE:
-            self._runs = (self._compacted(_Postings.joined([large, *since])), _NO_POSTINGS)
+            self._runs = (self._compacted(Postings.joined([large, *since])), NO_POSTINGS)
         elif self._new:
-            self._runs = (large, _Postings.joined(since))
+            self._runs = (large, Postings.joined(since))
         self._new = []
         if self._story is None:
             self._story = _Story.of(self._texts, self._around)
@@ -144,7 +140,7 @@ class LexicalIndex:
             weights, np.concatenate(rows)[there], positions[there], np.concatenate(counts)[there].astype(np.float64)
         )
 
-    def _compacted(self, postings: _Postings) -> _Postings:
+    def _compacted(self, postings: Postings) -> Postings:
         """Return the postings without those of texts that are gone, and number the slots anew."""
         kept = self._texts.there
         if len(kept) == len(self._texts):
@@ -179,72 +175,6 @@ def scores_of(scores: Scores, wanted: Sequence[int]) -> list[float]:
     found = order[at]
     matching: list[float] = np.where(ordinals[found] == wanted, values[found], 0.0).tolist()
     return matching
-
-
-class _Texts:
-    """What is known of each text, by slot, in columns that numpy can look at without a copy."""
-
-    def __init__(self) -> None:
-        self.ordinals, self.lines, self.places, self.lengths = array("q"), array("q"), array("q"), array("d")
-        self.is_there = bytearray()
-
-    def __len__(self) -> int:
-        return len(self.ordinals)
-
-    @property
-    def there(self) -> NDArray[np.int64]:
-        """The slots of those that are not gone."""
-        return np.flatnonzero(np.frombuffer(self.is_there, np.bool_))
-
-    def extend(self, ordinals: Sequence[int], places: Sequence[Place], lengths: Sequence[float]) -> None:
-        """Add texts."""
-        self.ordinals.extend(ordinals)
-        self.lines.extend([line for line, _ in places])
-        self.places.extend([place for _, place in places])
-        self.lengths.extend(lengths)
-        self.is_there += b"\1" * len(ordinals)
-
-    def of(self, slots: NDArray[np.int64]) -> _Texts:
-        """Return some of them."""
-        chosen = slots.tolist()
-        made = _Texts()
-        places = [(self.lines[slot], self.places[slot]) for slot in chosen]
-        made.extend([self.ordinals[slot] for slot in chosen], places, [self.lengths[slot] for slot in chosen])
-        return made
-
-
-@dataclass(frozen=True, slots=True)
-class _Postings:
-    """Which term occurs in which slot, and how often, in the order of terms: three columns of one length."""
-
-    terms: NDArray[np.uint32]
-    slots: NDArray[np.int32]
-    counts: NDArray[np.uint16]
-
-    @classmethod
-    def joined(cls, runs: Sequence[_Postings]) -> _Postings:
-        """Return the postings of all, sorted."""
-        terms, slots, counts = map(
-            np.concatenate, zip(*((run.terms, run.slots, run.counts) for run in runs), strict=True)
-        )
-        order = np.argsort(terms, kind="stable")
-        return cls(terms[order], slots[order], counts[order])
-
-    def renumbered(self, slot_of: NDArray[np.int32]) -> _Postings:
-        slots = slot_of[self.slots]
-        there = slots >= 0
-        return _Postings(self.terms[there], slots[there], self.counts[there])
-
-    def of_terms(self, keys: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint16]]:
-        """Return the postings of some terms: which of the terms, in which slot, how often."""
-        starts, stops = np.searchsorted(self.terms, keys), np.searchsorted(self.terms, keys, "right")
-        lengths = stops - starts
-        rows = np.repeat(np.arange(len(keys)), lengths)
-        at = np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-        return rows, self.slots[at], self.counts[at]
-
-
-_NO_POSTINGS = _Postings(np.empty(0, np.uint32), np.empty(0, np.int32), np.empty(0, np.uint16))
 
 
 _NOWHERE = np.empty(0, np.int64)
@@ -293,7 +223,7 @@ class _Story:
     around: Mapping[int, float]
 
     @classmethod
-    def of(cls, texts: _Texts, around: Mapping[int, float]) -> _Story:
+    def of(cls, texts: Texts, around: Mapping[int, float]) -> _Story:
         slots = texts.there
         ordinals = np.array(texts.ordinals, np.int64)[slots]
         lines, places = np.array(texts.lines, np.int64)[slots], np.array(texts.places, np.int64)[slots]

@@ -11,7 +11,8 @@ import pytest
 
 from memorybank import MemoryBank
 from memorybank.search import lexical
-from memorybank.search.lexical import AROUND, K1, LENGTH, LexicalIndex, Place, best_of, scores_of
+from memorybank.search.lexical import AROUND, K1, LENGTH, LexicalIndex, best_of, scores_of
+from memorybank.search.postings import Place
 from memorybank.terms import packed, terms
 
 Opener = Callable[..., MemoryBank]
