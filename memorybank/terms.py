@@ -57,7 +57,7 @@ def packed(text: str) -> bytes:
 
 def is_packed(blob: object) -> bool:
     """Return whether these are terms as `packed` makes them now; what is not is made anew from the text."""
-    return isinstance(blob, bytes | memoryview) and len(blob) % 6 == 1 and blob[0] == VERSION
+    return type(blob) is bytes and len(blob) % 6 == 1 and blob[0] == VERSION
 
 
 def words(text: str) -> list[str]:

@@ -67,8 +67,11 @@ class Postings:
         terms, slots, counts = map(
             np.concatenate, zip(*((run.terms, run.slots, run.counts) for run in runs), strict=True)
         )
-        order = np.argsort(terms, kind="stable")
-        return cls(terms[order], slots[order], counts[order])
+        # The term with its place behind it, as one number: sorted several times as fast as `argsort` finds the order.
+        keys = terms.astype(np.uint64) << np.uint64(32) | np.arange(len(terms), dtype=np.uint64)
+        keys.sort()
+        order = (keys & np.uint64(0xFFFF_FFFF)).astype(np.int64)
+        return cls((keys >> np.uint64(32)).astype(np.uint32), slots[order], counts[order])
 
     def renumbered(self, slot_of: NDArray[np.int32]) -> Postings:
         """Return the postings with other slots, without those whose slot is -1."""
