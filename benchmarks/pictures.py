@@ -49,6 +49,15 @@ PICTURES: Mapping[str, tuple[Panel, ...]] = {
         Panel(f"{figure} on {name}", (figure,), "", ("step",), {"set": name, "half": "all"}, log="")
         for name, figure in (("LoCoMo turns", "nDCG@10"), ("CRD3 campaign 2", "recall@10"))
     ),
+    "multilingual": tuple(
+        Panel(title, ("recall@5",), "", ("model", "ranking"), {"asked in": asked, "memories in": stored}, log="")
+        for title, asked, stored in (
+            ("Recall@5: English question, English memories", "English", "English"),
+            ("Recall@5: Italian question, Italian memories", "Italian", "Italian"),
+            ("Recall@5: Turkish question, Turkish memories", "Turkish", "Turkish"),
+            ("Recall@5: Turkish question, English memories", "Turkish", "English"),
+        )
+    ),
     "assembly": (
         Panel("One context of 8,192 tokens, by bank", ("assemble",), "actions", ("bank", "log"), _USUAL),
         Panel("A turn of a growing game, by bank", ("a turn of a growing game",), "actions", ("bank",), _USUAL),

