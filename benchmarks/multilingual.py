@@ -124,7 +124,9 @@ def _likeness(recorder: Recorder, model: str, embedder: Embedder, language: str,
     vectors = embedder.embed(memories)
     cosines = vectors @ vectors.T
     most = max(float(cosines[row, column]) for row in range(len(memories)) for column in range(row))
-    recorder.values("cosine of the two memories most alike", [most], "", model=model, **{"memories in": language})
+    recorder.values(
+        "likeness of the two memories most alike", [most], "cosine", model=model, **{"memories in": language}
+    )
 
 
 def _rank(bank: MemoryBank, question: str, wanted: int, ranking: str) -> int:
@@ -139,7 +141,7 @@ def figures(ranks: Sequence[int], named: Sequence[bool]) -> dict[str, float]:
     >>> figures([1, 2, 8], [True, False, False])["recall@5, questions without a name"]
     0.5
     """
-    each = {
+    each: dict[str, list[float]] = {
         "recall@1": [rank <= 1 for rank in ranks],
         "recall@5": [rank <= 5 for rank in ranks],
         "MRR": [1 / rank for rank in ranks],
