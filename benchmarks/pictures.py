@@ -50,13 +50,14 @@ PICTURES: Mapping[str, tuple[Panel, ...]] = {
         for name, figure in (("LoCoMo turns", "nDCG@10"), ("CRD3 campaign 2", "recall@10"))
     ),
     "multilingual": tuple(
-        Panel(title, ("recall@5",), "", ("model", "ranking"), {"asked in": asked, "memories in": stored}, log="")
-        for title, asked, stored in (
-            ("Recall@5: English question, English memories", "English", "English"),
-            ("Recall@5: Italian question, Italian memories", "Italian", "Italian"),
-            ("Recall@5: Turkish question, Turkish memories", "Turkish", "Turkish"),
-            ("Recall@5: Turkish question, English memories", "Turkish", "English"),
+        Panel(
+            f"Recall@5: {asked} to {told}",
+            ("recall@5",),
+            by=("model", "ranking"),
+            where={"asked in": asked, "memories in": told},
+            log="",
         )
+        for asked, told in (*((one, one) for one in ("English", "Italian", "Turkish")), ("Turkish", "English"))
     ),
     "assembly": (
         Panel("One context of 8,192 tokens, by bank", ("assemble",), "actions", ("bank", "log"), _USUAL),
