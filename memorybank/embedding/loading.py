@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from memorybank.embedding.loaded import BATCH, PIECES, Loaded, steps
 from memorybank.embedding.registry import Profile
-from memorybank.embedding.tokenizing import pieces_by
+from memorybank.embedding.tokenizing import pieces_by, pieces_by_length
 from memorybank.embedding.windows import Pieces
 from memorybank.errors import ModelError
 
@@ -97,7 +97,6 @@ def _pieces_of(model: Any) -> Pieces:
     """Return the model's tokenizer as offsets, on a copy of its own: the model's is changed by every call."""
     backend = getattr(model.tokenizer, "backend_tokenizer", None)
     if backend is None:
-        # A tokenizer without offsets. Three characters a piece is more pieces than any language needs.
-        return lambda text: [(at, min(at + 3, len(text))) for at in range(0, len(text), 3)]
+        return pieces_by_length
     model.tokenizer.split_special_tokens = True  # what a player types is text, also "[CLS]"
     return pieces_by(backend.to_str())

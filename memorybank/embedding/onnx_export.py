@@ -92,13 +92,15 @@ def export_onnx(
         For each graph its folder and its record.
 
     Raises:
-        InvalidInputError: the cache is off, so there is no place for it.
+        InvalidInputError: the cache is off, so there is no place for it; or the model is run by its own package.
         ModelError: the model cannot be had or exported, a package is missing, or the vectors are not near enough.
     """
     root = cache_folder()
     if root is None:
         raise InvalidInputError("MEMORYBANK_CACHE is off, so there is no place for an export: let it name a folder")
     profile = registry.find(model.removesuffix(INT8_SUFFIX))
+    if profile.package is not None and profile.package.runs:
+        raise InvalidInputError(f"{profile.name} is run by the package that it comes with and needs no export")
     wanted: list[Precision] = ["fp32", "int8"] if int8 or model.endswith(INT8_SUFFIX) else ["fp32"]
     found = {} if force else {one: there for one in wanted if (there := _present(profile, one)) is not None}
     missing = [one for one in wanted if one not in found]

