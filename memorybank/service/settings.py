@@ -65,7 +65,7 @@ class ServiceSettings(BaseSettings):
     model: str = DEFAULT_MODEL
     backend: Literal["auto", "torch", "onnx", "onnx-int8"] = "auto"
     index_bytes: int = Field(1 << 30, ge=1, le=2**53)
-    threads: int = Field(16, ge=1, le=256)
+    threads: int = Field(8, ge=1, le=256)
     waiting: int = Field(128, ge=0, le=100_000)
     deadline_seconds: float = Field(30.0, gt=0, le=3600)
     shutdown_seconds: float = Field(30.0, ge=0, le=3600)
