@@ -24,6 +24,8 @@ PLOTS = Path(__file__).resolve().parent / "plots"
 WIDTH, PANEL_HEIGHT, DPI = 9.0, 2.9, 100
 """Inches: 900 pixels wide."""
 COLOURS = ("#1f4e79", "#c8643c", "#5a8f5a", "#8a6fa8", "#b09030", "#4fa3a5", "#777777", "#a0526d", "#333333")
+LONG_NAME = 50
+"""Characters of a name that leaves no place for a second panel beside it."""
 FIRST_WIDTH, OTHER_WIDTH = 2.2, 1.4
 """The first series is the one in question."""
 STYLE = {
@@ -64,16 +66,18 @@ def draw(result: Mapping[str, Any], file: Path) -> Path:
 
     panels = [(panel, found) for panel in panels_of(result) if (found := series_of(result, panel))]
     with matplotlib.rc_context(matplotlib.rcParamsDefault | STYLE):
-        rows = math.ceil(len(panels) / 2) or 1
+        side_by_side = 1 if any(len(label) > LONG_NAME for _, found in panels for label in found) else 2
+        rows = math.ceil(len(panels) / side_by_side) or 1
         figure = Figure(figsize=(WIDTH, rows * PANEL_HEIGHT + 0.4), dpi=DPI, layout="constrained")
         FigureCanvasAgg(figure)
         figure.suptitle(
             fill(f"{result['benchmark']}: {result['summary']}", 100), x=0.01, ha="left", fontsize=10.5, weight="bold"
         )
-        grid = figure.add_gridspec(rows, 2)
+        grid = figure.add_gridspec(rows, side_by_side)
         for place, (panel, found) in enumerate(panels):
-            alone = place == len(panels) - 1 and place % 2 == 0
-            axes = figure.add_subplot(grid[place // 2, :] if alone else grid[place // 2, place % 2])
+            row, column = divmod(place, side_by_side)
+            alone = place == len(panels) - 1 and column == 0
+            axes = figure.add_subplot(grid[row, :] if alone else grid[row, column])
             _draw_panel(axes, panel, found)
         figure.savefig(file, metadata={"Software": None})
     return file
