@@ -26,7 +26,7 @@ FLAGS: dict[str, Flag] = {
     "model": Flag("NAME", "embedding model of all banks; see `memorybank models` (all-MiniLM-L6-v2)"),
     "backend": Flag("NAME", "what runs the model: auto, torch, onnx or onnx-int8 (auto)"),
     "index_bytes": Flag("N", "memory for indexes, in bytes (1 GiB)"),
-    "threads": Flag("N", "calls that run at the same time (16)"),
+    "threads": Flag("N", "calls that run at the same time (8)"),
     "waiting": Flag("N", "calls that may wait (128)"),
     "deadline_seconds": Flag("N", "for how long a call is worked on (30)"),
     "shutdown_seconds": Flag("N", "for how long calls are finished after a signal to end (30)"),

@@ -203,7 +203,9 @@ def test_search_ranks_and_explains(client: TestClient) -> None:
     found = client.post("/v1/banks/a/search", json={"query": KEY, "explain": True}).json()["results"]
     assert [(one["memory"]["id"], one["rank"]) for one in found] == [("m1", 1), ("m2", 2)]
     assert found[0]["similarity"] == pytest.approx(1.0, abs=1e-4)
-    assert sum(found[0]["parts"].values()) == pytest.approx(found[0]["similarity"])
+    assert sum(found[0]["parts"].values()) == pytest.approx(2.0), "the best of both arms, and just what was asked for"
+    assert set(found[0]["parts"]) == {"semantic", "lexical", "same"}
+    assert set(found[1]["parts"]) == {"semantic", "lexical"}
     assert set(found[0]["memory"]) == FIELDS
     plain = client.post("/v1/banks/a/search", json={"query": KEY, "limit": 1}).json()["results"]
     assert plain == [{name: value for name, value in found[0].items() if name != "parts"}]

@@ -155,8 +155,8 @@ def test_of_many_sentences_so_many_are_embedded():
     embedder = RecordingEmbedder()
     ExtractiveWriter(embedder).write_memory(span(*(f"Number {n} is the number of the door." for n in range(1_000))))
     assert len(embedder.texts) == MAX_UNITS
-    assert embedder.texts[0].startswith("Number 0 ")
-    assert embedder.texts[-1].startswith("Number 999 ")
+    numbers = {int(text.split()[1]) for text in embedder.texts}
+    assert {0, 999} <= numbers, "from the first to the last"
 
 
 @pytest.mark.parametrize("actions", [[], [""], [("continue", ""), ("do", " \r\n")]], ids=repr)
