@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import psycopg
@@ -288,9 +288,10 @@ class TestWaiting:
     ) -> None:
         bank, other = open_bank(), open_bank()
         bank.add("x")
-        with in_a_thread(lambda: other.add("y")) as result, bank._store.write() as writer:
+        with ExitStack() as until_it_has_ended, bank._store.write() as writer:
             state = writer.bank("default")
             assert state is not None
+            result = until_it_has_ended.enter_context(in_a_thread(lambda: other.add("y")))  # only now, or it is faster
             wait_for(lambda: postgres.execute(LOCKED) == [(1,)])
             writer.count_use("default", ["m1"], state.created)
         assert result[0].id == "m2"
@@ -335,8 +336,9 @@ class TestTwoCreators:
 
     def test_the_other_one_is_about_to_commit(self, postgres: PostgresServer, open_bank: Opener) -> None:
         bank, other = open_bank(), open_bank()
-        with in_a_thread(lambda: other.add("y")) as result, bank._store.write() as writer:
+        with ExitStack() as until_it_has_ended, bank._store.write() as writer:
             new = writer.create_bank(bank._writer._new_bank(HashingEmbedder(), bank._writer._clock()))
+            result = until_it_has_ended.enter_context(in_a_thread(lambda: other.add("y")))
             wait_for(lambda: postgres.execute(LOCKED) == [(1,)])
         assert result[0].id == "m1"
         with bank._store.read() as reader:
@@ -347,15 +349,17 @@ class TestTwoCreators:
     def test_the_other_one_fails(self, postgres: PostgresServer, open_bank: Opener) -> None:
         bank, other = open_bank(), open_bank()
 
-        def fail() -> None:
+        def fail(until_it_has_ended: ExitStack) -> None:
             with bank._store.write() as writer:
                 writer.create_bank(bank._writer._new_bank(HashingEmbedder(), bank._writer._clock()))
+                until_it_has_ended.enter_context(in_a_thread(lambda: found.append(other.add("y"))))
                 wait_for(lambda: postgres.execute(LOCKED) == [(1,)])
                 raise ZeroDivisionError
 
-        with in_a_thread(lambda: other.add("y")) as result, pytest.raises(ZeroDivisionError):
-            fail()
-        assert result[0].id == "m1"
+        found: list[Any] = []
+        with ExitStack() as until_it_has_ended, pytest.raises(ZeroDivisionError):
+            fail(until_it_has_ended)
+        assert found[0].id == "m1"
         assert [one.text for one in bank.list()] == ["y"]
 
     def test_the_other_one_was_faster(self, open_bank: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
