@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from benchmarks.measuring import Progress, Recorder, silent
 from benchmarks.quality_data import Collection, Query, campaign, conversations
 from memorybank import MemoryBank, NewMemory
 from memorybank.embedding import Embedder, open_embedder
-from memorybank.search.ranking import Candidate, fill, rank
+from memorybank.search.ranking import Candidates, fill, rank
 from memorybank.terms import packed
 from memorybank.tokenizer import open_tokenizer
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["FULL", "QUICK", "Parameters", "figures", "measure"]
@@ -129,11 +130,11 @@ class _Bench:
         return [int(one.memory.id) for one in self._bank.search(query.text, limit=MOST, ranking=ranking, recent=recent)]
 
     def _scores(self, query: Query, index: str, *, all_words: bool) -> list[float]:
-        from memorybank.search.lexical import scores_of
         from memorybank.search.query import query_terms
 
         wanted = query_terms(query.text, (), untold=frozenset()) if all_words else query_terms(query.text, ())
-        return scores_of(self._by_words[index].scores(wanted), range(len(self._collection.memories)))
+        scores: list[float] = self._by_words[index].scores(wanted).of(range(len(self._collection.memories))).tolist()
+        return scores
 
     def _lexical(self, query: Query, index: str, *, all_words: bool = False) -> Order:
         scores = self._scores(query, index, all_words=all_words)
@@ -142,8 +143,9 @@ class _Bench:
     def _fused(self, query: Query, index: str, *, all_words: bool) -> Order:
         scores = self._scores(query, index, all_words=all_words)
         near = self._vectors @ self._embed(self._embedder, [query.text], kind="query")[0]
-        candidates = [Candidate(place, float(near[place]), False, score) for place, score in enumerate(scores)]
-        return [one.candidate.ordinal for one in rank(candidates, ranking="hybrid", size=len(candidates))[:MOST]]
+        places = np.arange(len(scores))
+        candidates = Candidates(places, near.astype(np.float64), np.array(scores), np.zeros(len(scores), np.bool_))
+        return [one.ordinal for one in rank(candidates, ranking="hybrid", size=len(scores), limit=MOST)]
 
     def _newer_first(self, query: Query) -> Order:
         """Return the order with each score times a factor from 0.9, for the oldest, to 1.1, for the newest."""

@@ -11,12 +11,10 @@ import numpy as np
 from memorybank.bank.info import CheckReport
 from memorybank.errors import StorageError
 from memorybank.search.vectors import damaged, to_matrix
-from memorybank.storage.rows import text_hash, to_memory
+from memorybank.storage.rows import MEMORY_COLUMNS, text_hash, to_memory
 from memorybank.terms import packed
 
 if TYPE_CHECKING:
-    from sqlalchemy import Row
-
     from memorybank.search.index import VectorIndex
     from memorybank.search.live_index import LiveIndex
     from memorybank.storage import BankState, Reader, Store, StoredMemory
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["check", "check_rows"]
 
 PAGE = 5_000
+_ORDINAL, _STATE = MEMORY_COLUMNS.index("ordinal"), MEMORY_COLUMNS.index("state")
 
 
 def check(store: Store, live: LiveIndex, bank: str) -> CheckReport:
@@ -54,7 +53,7 @@ def _compared(
     rows = active = 0
     for page in _pages(reader, bank) if state is not None else ():
         rows += len(page)
-        active += sum(row.state == "active" for row in page)
+        active += sum(row[_STATE] == "active" for row in page)
         sound = _sound(page, found)
         if state is not None:
             found += _wrong_rows(sound, state)
@@ -65,14 +64,14 @@ def _compared(
     return CheckReport(bank, rows, 0 if index is None else len(index), tuple(found))
 
 
-def _pages(reader: Reader, bank: str) -> Iterator[Sequence[Row[Any]]]:
+def _pages(reader: Reader, bank: str) -> Iterator[Sequence[Sequence[Any]]]:
     after = 0
     while page := reader.rows(bank, after=after, limit=PAGE):
         yield page
-        after = page[-1].ordinal
+        after = page[-1][_ORDINAL]
 
 
-def _sound(page: Sequence[Row[Any]], problems: list[str]) -> list[StoredMemory]:
+def _sound(page: Sequence[Sequence[Any]], problems: list[str]) -> list[StoredMemory]:
     """Return the rows that can be read, and add to the problems those that cannot."""
     sound = []
     for row in page:

@@ -75,8 +75,8 @@ def back_up(store: Store, file: str | os.PathLike[str], *, force: bool = False) 
 
 
 def _checked_place(store: Store, file: str | os.PathLike[str], force: bool) -> Path:
-    with store.read() as reader:
-        engine = reader.connection.dialect.name
+    with store.read_tables() as (_, connection):
+        engine = connection.dialect.name
     if engine != "sqlite":
         raise InvalidInputError(
             f"{store.where} is backed up by its server: with `pg_dump`, or continuously with `pg_basebackup` and an "
@@ -117,8 +117,8 @@ def _beside(place: Path) -> Iterator[Path]:
 
 def _copy(store: Store, partial: Path) -> None:
     os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # from the start, nobody else may read it
-    with store.read() as reader, closing(sqlite3.connect(partial)) as target:
-        source: Any = reader.connection.connection.dbapi_connection
+    with store.read_tables() as (_, connection), closing(sqlite3.connect(partial)) as target:
+        source: Any = connection.connection.dbapi_connection
         try:
             source.backup(target)  # all pages in one step, so that no writer can make it begin again
         except sqlite3.Error as error:
@@ -131,8 +131,8 @@ def _check(partial: Path, where: str) -> tuple[int, int]:
     try:
         problems = store.integrity()
         memories = 0
-        with store.read() as reader:
-            names = list(reader.connection.execute(select(banks.c.bank)).scalars())
+        with store.read_tables() as (reader, connection):
+            names = list(connection.execute(select(banks.c.bank)).scalars())
             for name in names:
                 report = check_rows(reader, name)
                 memories += report.memories

@@ -81,9 +81,9 @@ def copy_database(
     """
     if _same(source, target):
         raise InvalidInputError(f"{source.where} would be copied into itself: give two databases")
-    with source.read() as reader:
-        sizes = _sizes(reader.connection, names, namespace)
-        keys = [] if names is not None else _keys(reader.connection, namespace)
+    with source.read_tables() as (_, connection):
+        sizes = _sizes(connection, names, namespace)
+        keys = [] if names is not None else _keys(connection, namespace)
     _refuse_others(source, target, sizes, keys)
     _copy_keys(target, keys)
     done = 0
@@ -126,10 +126,10 @@ def _keys(connection: Connection, namespace: str | None) -> list[dict[str, Any]]
 
 def _refuse_others(source: Store, target: Store, names: Collection[str], keys: Sequence[dict[str, Any]]) -> None:
     """Raise unless the target's banks and keys of these names can be the same ones."""
-    with source.read() as original, target.read() as copy:
-        copies = _rows(copy.connection)
-        others = [name for name, row in _rows(original.connection).items() if copies.get(name, row) != row]
-        known = {key["id"]: key for key in _keys(copy.connection, None)}
+    with source.read_tables() as (_, original), target.read_tables() as (_, copy):
+        copies = _rows(copy)
+        others = [name for name, row in _rows(original).items() if copies.get(name, row) != row]
+        known = {key["id"]: key for key in _keys(copy, None)}
     for name in sorted(set(others).intersection(names)):
         raise InvalidInputError(f"{_another(target, name)}: nothing was copied")
     for key in keys:
@@ -143,28 +143,28 @@ def _rows(connection: Connection) -> dict[str, Row[Any]]:
 
 def _copy_keys(target: Store, keys: Sequence[dict[str, Any]]) -> None:
     """Store keys that are not there. One that was revoked on either side is revoked in the target."""
-    with target.write() as writer:
-        known = {key["id"]: key for key in _keys(writer.connection, None)}
+    with target.write_tables() as (_, connection):
+        known = {key["id"]: key for key in _keys(connection, None)}
         for key in keys:
             if key["id"] not in known:
-                writer.connection.execute(insert(api_keys), key)
+                connection.execute(insert(api_keys), key)
             elif known[key["id"]]["revoked"] is None and key["revoked"] is not None:
                 closing = update(api_keys).where(api_keys.c.id == key["id"]).values(revoked=key["revoked"])
-                writer.connection.execute(closing)
+                connection.execute(closing)
 
 
 def _copy(source: Store, target: Store, bank: str, progress: Callable[[int], None] | None) -> CopiedBank | None:
     """Copy a bank, or compare it with the one that is there; return None if it was deleted from the source."""
-    with source.read() as original:
-        if original.bank(bank) is None:
+    with source.read_tables() as (reader, original):
+        if reader.bank(bank) is None:
             return None
-        number = sum(original.counts(bank).values())
-        with target.read() as copy:
-            found = None if copy.bank(bank) is None else checksum_of(copy.connection, bank)
+        number = sum(reader.counts(bank).values())
+        with target.read_tables() as (there, copy):
+            found = None if there.bank(bank) is None else checksum_of(copy, bank)
         if found is None:
-            written = _write(original.connection, target, bank, progress)
+            written = _write(original, target, bank, progress)
             return CopiedBank(bank, number, str(written), was_there=False)
-        if found != checksum_of(original.connection, bank):
+        if found != checksum_of(original, bank):
             raise InvalidInputError(f"{_another(target, bank)}: the banks before it in the alphabet are copied")
         return CopiedBank(bank, number, str(found), was_there=True)
 
@@ -172,15 +172,15 @@ def _copy(source: Store, target: Store, bank: str, progress: Callable[[int], Non
 def _write(original: Connection, target: Store, bank: str, progress: Callable[[int], None] | None) -> Checksum:
     read = Checksum()
     done = 0
-    with target.write() as writer:
+    with target.write_tables() as (_, copy):
         for table in BANK_TABLES:
             for rows in pages(original, table, bank):
                 read.add(table, rows)
-                writer.connection.execute(insert(table), [dict(row._mapping) for row in rows])
+                copy.execute(insert(table), [dict(row._mapping) for row in rows])
                 if table is memories and progress is not None:
                     done += len(rows)
                     progress(done)
-        written = checksum_of(writer.connection, bank)
+        written = checksum_of(copy, bank)
         if written != read:
             raise UnsoundCopyError(
                 f"bank {bank!r}: {read.rows} rows with the checksum {read} were read, {written.rows} with {written} "

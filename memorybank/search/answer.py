@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memorybank.errors import InvalidInputError
 from memorybank.memory import Recalled
-from memorybank.search.ranking import POOL, Candidate, Ranked, fill, rank
+from memorybank.search.ranking import POOL, Candidates, Ranked, fill, rank
 
 if TYPE_CHECKING:
     from memorybank.bank.model import ModelInUse
@@ -77,20 +77,21 @@ def _within(ranked: Callable[[int], list[Recalled]], limit: int, max_tokens: int
 
 
 def _ranked(live: LiveIndex, asked: Asked, question: Question, k: int) -> list[Recalled]:
-    def choose(candidates: list[Candidate], size: int) -> list[Ranked]:
+    def choose(candidates: Candidates, size: int) -> list[Ranked]:
         return rank(
             candidates,
             ranking=question.ranking,
             size=size,
             min_similarity=question.min_similarity,
             pinned_first=question.pinned_first,
-        )[:k]
+            limit=k,
+        )
 
     pool = k if asked.terms is None else max(k, POOL)  # the scale of `hybrid` does not depend on how many are asked for
     found = live.search(replace(asked, k=pool), choose)
     retold = _retold([row for row, _ in found], len(asked.vector)) if question.retellings and found else ()
     return [
-        Recalled(row.memory, one.candidate.similarity, place, dict(one.parts) if question.explain else None, newer)
+        Recalled(row.memory, one.similarity, place, dict(one.parts) if question.explain else None, newer)
         for place, ((row, one), newer) in enumerate(zip(found, retold or [()] * len(found), strict=True), 1)
     ]
 

@@ -13,20 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from memorybank.search.postings import NO_POSTINGS, PACKED, Place, Postings, Texts
+from memorybank.search.scores import NO_SCORES, Scores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["AROUND", "K1", "LENGTH", "NO_SCORES", "LexicalIndex", "Scores", "best_of", "scores_of"]
-
-Scores: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.float64]]"
-"""Ordinals, and the score of each."""
-NO_SCORES: Scores = (np.empty(0, np.int64), np.empty(0, np.float64))
+__all__ = ["AROUND", "K1", "LENGTH", "LexicalIndex"]
 
 _Float = TypeVar("_Float", np.float32, np.float64)
 
@@ -40,8 +37,10 @@ _MERGE_ABOVE, _MERGE_SHARE = 4_096, 0.25
 """The small run is merged into the large one when it has more postings than the first and than that share of it."""
 _MANY_GONE = 64
 """So it is when more than half of the texts and that many are gone."""
-_DENSE_SHARE, _DENSE_CELLS = 0.02, 2**18
-"""Terms in more than that share of the memories are counted in whole rows; so many cells of these at once."""
+_DENSE_SHARE = 0.02
+"""Terms in more than that share of the memories are counted in whole rows."""
+_CELLS = 2**18
+"""Places times terms that are counted at once: as many as the processor's own memory holds."""
 _BYTES_PER_POSTING, _BYTES_PER_MEMORY = 10, 200
 
 
@@ -54,9 +53,9 @@ class LexicalIndex:
     >>> from memorybank.terms import packed, terms
     >>> index = LexicalIndex()
     >>> index.add([3, 8], [packed("Mara hid the silver key."), packed("Rain fell.")], [(0, 3), (1, 8)])
-    >>> ordinals, scores = index.scores({term: 1.0 for term in terms("silver keys")})
-    >>> ordinals.tolist(), (scores > 0).tolist()
-    ([3, 8], [True, False])
+    >>> found = index.scores({term: 1.0 for term in terms("silver keys")})
+    >>> found.best(10), found.of([8]).tolist()
+    ([3], [0.0])
     """
 
     def __init__(self, around: Mapping[int, float] = AROUND) -> None:
@@ -129,7 +128,7 @@ class LexicalIndex:
             return NO_SCORES
         keys = np.array(sorted(wanted), np.uint32)
         found = self._occurrences(keys, np.array([wanted[int(key)] for key in keys]), story)
-        return story.ordinals, story.scores(found)[story.is_text]
+        return Scores(story.ordinals, story.scores(found)[story.is_text], story.sorter)
 
     def _occurrences(self, keys: NDArray[np.uint32], weights: NDArray[np.float64], story: _Story) -> _Occurrences:
         rows, slots, counts = zip(*(run.of_terms(keys) for run in self._runs), strict=True)
@@ -151,30 +150,6 @@ class LexicalIndex:
         self._slot_of = {ordinal: slot for slot, ordinal in enumerate(self._texts.ordinals)}
         self._story = None
         return postings.renumbered(slot_of)
-
-
-def best_of(scores: Scores, k: int) -> list[int]:
-    """Return the ordinals with the k highest scores above 0; of equal ones at the end, those stored first."""
-    ordinals, values = scores
-    there = np.flatnonzero(values > 0)
-    if len(there) > k:
-        least = np.partition(values[there], len(there) - k)[len(there) - k]
-        there = there[values[there] >= least]
-    order = np.lexsort((ordinals[there], -values[there]))
-    found: list[int] = ordinals[there[order[:k]]].tolist()
-    return found
-
-
-def scores_of(scores: Scores, wanted: Sequence[int]) -> list[float]:
-    """Return the scores of some ordinals, 0 for those that have none."""
-    ordinals, values = scores
-    if not len(ordinals):
-        return [0.0] * len(wanted)
-    order = np.argsort(ordinals)
-    at = np.minimum(np.searchsorted(ordinals, wanted, sorter=order), len(ordinals) - 1)
-    found = order[at]
-    matching: list[float] = np.where(ordinals[found] == wanted, values[found], 0.0).tolist()
-    return matching
 
 
 _NOWHERE = np.empty(0, np.int64)
@@ -210,6 +185,7 @@ class _Story:
 
     Attributes:
         ordinals: of the texts, in their order.
+        sorter: what puts the ordinals in ascending order.
         is_text: for each position whether a text stands there; the others are gaps.
         position_of: by slot; -1 for what is gone.
         saturation: for each position how much of a word it takes for half its worth: longer texts take more.
@@ -217,6 +193,7 @@ class _Story:
     """
 
     ordinals: NDArray[np.int64]
+    sorter: NDArray[np.int64]
     is_text: NDArray[np.bool_]
     position_of: NDArray[np.int64]
     saturation: NDArray[np.float64]
@@ -240,17 +217,18 @@ class _Story:
         spread = _with_neighbours(lengths, around)[0]
         mean = spread[is_text].mean() if len(slots) else 1.0
         saturation = K1 * (1 - LENGTH + LENGTH * spread / max(mean, 1.0))
-        return cls(ordinals, is_text, position_of, saturation, around)
+        return cls(ordinals, np.argsort(ordinals), is_text, position_of, saturation, around)
 
     def scores(self, found: _Occurrences) -> NDArray[np.float64]:
         """Return what each position scores."""
         having = np.bincount(found.terms, minlength=len(found.weights))
         is_common = having > _DENSE_SHARE * len(self.ordinals)
-        totals = self._sparse(found.of(np.flatnonzero((having > 0) & ~is_common)))
-        common = np.flatnonzero(is_common)
-        at_once = max(1, _DENSE_CELLS // len(self.is_text))
-        for start in range(0, len(common), at_once):
-            totals += self._dense(found.of(common[start : start + at_once]))
+        totals = np.zeros(len(self.is_text))
+        at_once = max(1, _CELLS // len(self.is_text))
+        for chosen, count in ((~is_common & (having > 0), self._sparse), (is_common, self._dense)):
+            terms = np.flatnonzero(chosen)
+            for start in range(0, len(terms), at_once):
+                totals += count(found.of(terms[start : start + at_once]))
         return totals
 
     def _dense(self, found: _Occurrences) -> NDArray[np.float64]:
@@ -267,12 +245,13 @@ class _Story:
     def _sparse(self, found: _Occurrences) -> NDArray[np.float64]:
         """The same, touching only where one of the terms stands, or near it."""
         size = len(self.is_text)
-        cells = found.terms * size + found.positions
-        touched, at = np.unique(np.concatenate([cells + distance for distance in self.around]), return_inverse=True)
-        around = np.bincount(at, np.concatenate([found.times * share for share in self.around.values()]))
-        there = self.is_text[touched % size]
-        touched, around = touched[there], around[there]
+        distances, shares = np.array(list(self.around)), np.array(list(self.around.values()))
+        cells = np.add.outer(distances, found.terms * size + found.positions).ravel()
+        counts = np.bincount(cells, np.multiply.outer(shares, found.times).ravel())  # cell by cell, all gaps included
+        touched = np.flatnonzero(counts > 0)  # of truth values, numpy finds them in a tenth of the time
         term, position = np.divmod(touched, size)
+        there = self.is_text[position]
+        term, position, around = term[there], position[there], counts[touched[there]]
         worth = self._worth(found.weights, np.bincount(term, minlength=len(found.weights)))
         scores = worth[term] * around * (K1 + 1) / (around + self.saturation[position])
         return np.bincount(position, scores, minlength=size).astype(np.float64)
@@ -285,10 +264,11 @@ class _Story:
 
 def _with_neighbours(rows: NDArray[_Float], around: Mapping[int, float]) -> NDArray[_Float]:
     """Return rows in which each position has the share of what stands around it; shape (n, positions)."""
-    found = np.zeros_like(rows)
+    found, shares = np.zeros_like(rows), np.empty_like(rows)
     size = rows.shape[1]
     for distance, share in around.items():
         start, stop = max(0, distance), min(size, size + distance)
-        shares = share * rows[:, start - distance : stop - distance]
-        found[:, start:stop] += shares
+        there = shares[:, start:stop]
+        np.multiply(rows[:, start - distance : stop - distance], share, out=there)
+        found[:, start:stop] += there
     return found

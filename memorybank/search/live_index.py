@@ -12,16 +12,18 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from memorybank.errors import InvalidInputError, StorageError
 from memorybank.forking import renew_after_fork
 from memorybank.search.index import ReadWriteLock, VectorIndex
 from memorybank.search.index_exact import similarities
-from memorybank.search.lexical import NO_SCORES, LexicalIndex, best_of, scores_of
-from memorybank.search.ranking import Candidate, Ranked
+from memorybank.search.lexical import LexicalIndex
+from memorybank.search.ranking import Candidates, Ranked
+from memorybank.search.scores import NO_SCORES
 from memorybank.search.vectors import damaged, to_matrix
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from memorybank.storage import BankState, Reader, Store, StoredMemory
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Asked", "Choose", "LiveIndex"]
 
-Choose: TypeAlias = Callable[[list[Candidate], int], list[Ranked]]
+Choose: TypeAlias = Callable[[Candidates, int], list[Ranked]]
 """Is given candidates and how many active memories there are; returns those that are wanted, in their order."""
 
 _Seen: TypeAlias = tuple[str, str, int, int]
@@ -137,13 +139,13 @@ class LiveIndex:
                 return []
             asked.guard(state)
             if self._is_current(state, lexical=lexical):
-                return self._find(reader, asked, choose)
+                return self._find(reader, state, asked, choose)
         # Alone, so that new writes cannot keep this search waiting for ever.
         with self.current(lexical=lexical) as (reader, state, _):
             if state is None:
                 return []
             asked.guard(state)
-            return self._find(reader, asked, choose)
+            return self._find(reader, state, asked, choose)
 
     @contextmanager
     def current(self, *, lexical: bool = False) -> Iterator[tuple[Reader, BankState | None, VectorIndex | None]]:
@@ -222,21 +224,40 @@ class LiveIndex:
             "lists all such; `memorybank reembed` computes them anew"
         )
 
-    def _find(self, reader: Reader, asked: Asked, choose: Choose) -> list[tuple[StoredMemory, Ranked]]:
+    def _find(
+        self, reader: Reader, state: BankState, asked: Asked, choose: Choose
+    ) -> list[tuple[StoredMemory, Ranked]]:
         if self._index is None or not len(self._index):
             return []
         by_words = NO_SCORES if asked.terms is None or self._lexical is None else self._lexical.scores(asked.terms)
-        wanted = {*self._index.candidates(asked.vector, asked.k).tolist(), *best_of(by_words, asked.k)}
-        rows = reader.searched(self._bank, sorted(wanted), with_pinned=asked.with_pinned)
-        ordinals, vectors = [row[0] for row in rows], [row[1] for row in rows]
+        wanted = sorted({*self._index.candidates(asked.vector, asked.k).tolist(), *by_words.best(asked.k)})
+        pinned = reader.pinned(self._bank) if asked.with_pinned else []
+        wanted = sorted({*wanted, *pinned}) if pinned else wanted
+        near = similarities(self._vectors(reader, self._index, wanted), asked.vector)
+        ordinals = np.array(wanted, np.int64)
+        candidates = Candidates(ordinals, near, by_words.of(wanted), np.isin(ordinals, pinned))
+        chosen = choose(candidates, len(self._index))
+        stored = self._rows(reader, state, [one.ordinal for one in chosen])
+        return [(stored[one.ordinal], one) for one in chosen if one.ordinal in stored]
+
+    def _rows(self, reader: Reader, state: BankState, ordinals: list[int]) -> dict[int, StoredMemory]:
+        """Return the rows of memories; the index may still hold the right vector of one that was damaged meanwhile."""
+        rows = reader.by_ordinals(self._bank, ordinals)
+        vectors = [row.vector for row in rows]
+        if any(len(vector) != 4 * state.dimensions for vector in vectors):
+            error = StorageError("a vector has another length")
+            raise self._damaged(reader, [row.ordinal for row in rows], vectors, state.dimensions, error)
+        return {row.ordinal: row for row in rows}
+
+    def _vectors(self, reader: Reader, index: VectorIndex, ordinals: list[int]) -> NDArray[np.float32]:
+        """Return the float32 vectors of memories in the index, from there if it has them."""
+        if not index.is_half:
+            return index.vectors(np.array(ordinals, dtype=np.int64))
+        vectors = reader.vectors(self._bank, ordinals)
         try:
-            near = similarities(to_matrix(vectors, self._index.dimensions), asked.vector).tolist()
+            return to_matrix(vectors, index.dimensions)
         except StorageError as error:
-            raise self._damaged(reader, ordinals, vectors, self._index.dimensions, error) from error
-        pinned, by_word = [bool(row[2]) for row in rows], scores_of(by_words, ordinals)
-        chosen = choose(list(map(Candidate, ordinals, near, pinned, by_word)), len(self._index))
-        stored = {row.ordinal: row for row in reader.by_ordinals(self._bank, [one.candidate.ordinal for one in chosen])}
-        return [(stored[one.candidate.ordinal], one) for one in chosen]
+            raise self._damaged(reader, ordinals, vectors, index.dimensions, error) from error
 
 
 def _add_terms(index: LexicalIndex, found: StoredTerms) -> None:

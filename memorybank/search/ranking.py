@@ -1,4 +1,4 @@
-"""In which order memories come, and with what score: pure functions, the standard library only (SPEC.md section 9).
+"""In which order memories come, and with what score: pure functions (SPEC.md section 9).
 
 `semantic` is the cosine of the embeddings. `hybrid` adds to it what BM25 says (`lexical.py`), each on a scale from 0 to
 1: a convex combination, which was measured ahead of reciprocal rank fusion (Bruch et al., An Analysis of Fusion
@@ -8,10 +8,15 @@ equal; equal ones stand in the order in which they were stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from memorybank.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "DEFAULT_RANKING",
@@ -19,7 +24,7 @@ __all__ = [
     "LEXICAL",
     "POOL",
     "RANKINGS",
-    "Candidate",
+    "Candidates",
     "Ranked",
     "checked_ranking",
     "fill",
@@ -32,60 +37,69 @@ LEXICAL, FEW = 0.8, 50
 """The share of the lexical part in a score of `hybrid` is `LEXICAL * n / (n + FEW)` in a bank of n active memories; the
 semantic part has the rest. How rare a word is says little in a handful of texts, and there meaning decides. The limit
 was chosen on half of the data (benchmarks/README.md)."""
+DECIMALS = 6
+"""Scores and their parts are rounded to this."""
 SAME = 0.9995
 """Similarity from which on a memory says just what was asked for: in `hybrid` such ones come first."""
 DEFAULT_RANKING = "hybrid"
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A memory that may be in the answer.
+class Candidates:
+    """Memories that may be in the answer: four columns of one length.
 
     Attributes:
-        ordinal: its place in the order of storing.
-        similarity: cosine with the query, from -1 to 1, rounded.
-        pinned: whether it is pinned.
-        lexical: BM25 with the query, 0 or more; in `semantic` nobody asks for it.
+        ordinals: their places in the order of storing, none twice.
+        similarities: cosine with the query, from -1 to 1, rounded.
+        lexical: BM25 with the query, 0 or more; in `semantic` nobody looks at it.
+        pinned: whether they are pinned.
     """
 
-    ordinal: int
-    similarity: float
-    pinned: bool = False
-    lexical: float = 0.0
+    ordinals: NDArray[np.int64]
+    similarities: NDArray[np.float64]
+    lexical: NDArray[np.float64]
+    pinned: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.ordinals)
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate with its score, which is the sum of its parts."""
+    """A memory of the answer with its score, which is the sum of its parts."""
 
-    candidate: Candidate
+    ordinal: int
+    similarity: float
     score: float
     parts: Mapping[str, float]
 
 
-def _semantic(candidates: Sequence[Candidate], size: int) -> list[Ranked]:
-    return [Ranked(one, one.similarity, {"semantic": one.similarity}) for one in candidates]
+Parts: TypeAlias = "Mapping[str, NDArray[np.float64]]"
+"""What each score consists of, by name: a column for all candidates."""
 
 
-def _hybrid(candidates: Sequence[Candidate], size: int) -> list[Ranked]:
-    if not candidates:
-        return []
-    similarities = sorted((one.similarity for one in candidates), reverse=True)
-    best, least = similarities[0], similarities[min(POOL, len(similarities)) - 1]
-    most = max(one.lexical for one in candidates)
+def _semantic(given: Candidates, size: int) -> Parts:
+    return {"semantic": given.similarities}
+
+
+def _hybrid(given: Candidates, size: int) -> Parts:
+    import numpy as np
+
+    count = len(given)
+    best = given.similarities.max()
+    least = np.partition(given.similarities, count - POOL)[count - POOL] if count > POOL else given.similarities.min()
+    most = given.lexical.max()
     share = LEXICAL * size / (size + FEW)
-    ranked = []
-    for one in candidates:
-        semantic = max(0.0, one.similarity - least) / (best - least) if best > least else 1.0
-        lexical = one.lexical / most if most > 0 else 0.0
-        parts = {"semantic": round((1 - share) * semantic, 6), "lexical": round(share * lexical, 6)}
-        if one.similarity >= SAME:
-            parts["same"] = 1.0
-        ranked.append(Ranked(one, round(sum(parts.values()), 6), parts))
-    return ranked
+    semantic = np.maximum(0.0, given.similarities - least) / (best - least) if best > least else np.ones(count)
+    lexical = given.lexical / most if most > 0 else np.zeros(count)
+    return {
+        "semantic": np.round((1 - share) * semantic, DECIMALS),
+        "lexical": np.round(share * lexical, DECIMALS),
+        "same": np.where(given.similarities >= SAME, 1.0, 0.0),
+    }
 
 
-RANKINGS: Mapping[str, Callable[[Sequence[Candidate], int], list[Ranked]]] = {"semantic": _semantic, "hybrid": _hybrid}
+RANKINGS: Mapping[str, Callable[[Candidates, int], Parts]] = {"semantic": _semantic, "hybrid": _hybrid}
 """Ranking modes by name: each scores all candidates of one search together, in a bank of so many memories."""
 
 
@@ -101,32 +115,42 @@ def checked_ranking(name: object) -> str:
 
 
 def rank(
-    candidates: Iterable[Candidate],
+    given: Candidates,
     *,
     ranking: str,
     size: int,
     min_similarity: float | None = None,
     pinned_first: bool = False,
+    limit: int | None = None,
 ) -> list[Ranked]:
     """Return the candidates in their order: highest score first, equal ones by ordinal.
 
     Args:
-        candidates: in any order, none twice.
+        given: the candidates, in any order.
         ranking: the mode.
         size: how many active memories the bank has.
         min_similarity: those below it are left out; pinned ones stay when `pinned_first`.
         pinned_first: put pinned ones before all others, in the same order among themselves.
+        limit: how many are wanted; None for all.
     """
-    ranked = [
-        one
-        for one in RANKINGS[checked_ranking(ranking)](list(candidates), size)
-        if min_similarity is None
-        or one.candidate.similarity >= min_similarity
-        or (pinned_first and one.candidate.pinned)
+    import numpy as np
+
+    score_of = RANKINGS[checked_ranking(ranking)]
+    if not len(given):
+        return []
+    parts = score_of(given, size)
+    scores = np.round(np.sum(list(parts.values()), axis=0), DECIMALS)
+    first = given.pinned if pinned_first else np.zeros(len(given), np.bool_)
+    order = np.lexsort((given.ordinals, -scores, ~first))
+    if min_similarity is not None:
+        order = order[(given.similarities[order] >= min_similarity) | first[order]]
+    order = order[:limit]
+    kept = zip(given.ordinals[order].tolist(), given.similarities[order].tolist(), scores[order].tolist(), strict=True)
+    columns = [part[order].tolist() for part in parts.values()]
+    return [
+        Ranked(*one, {name: value for name, value in zip(parts, each, strict=True) if value or name != "same"})
+        for one, each in zip(kept, zip(*columns, strict=True), strict=True)
     ]
-    return sorted(
-        ranked, key=lambda one: (pinned_first and not one.candidate.pinned, -one.score, one.candidate.ordinal)
-    )
 
 
 def fill(costs: Iterable[int], budget: int, limit: int) -> list[int]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol, TypeAlias
 
 from sqlalchemy import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError
 
 from memorybank.errors import InvalidInputError, StorageError
+from memorybank.storage.direct import Executor
 
 __all__ = ["Dialect", "Queue", "database_url", "dialect_of"]
 
@@ -52,6 +54,10 @@ class Dialect(Protocol):
 
     def make_engine(self, url: URL) -> Engine:
         """Return the source of connections."""
+        ...
+
+    def transaction(self, engine: Engine) -> AbstractContextManager[Executor]:
+        """Begin a transaction, of the kind that the engine's options ask for; it is undone when the block raises."""
         ...
 
     def begin_upgrade(self, connection: Connection) -> None:

@@ -8,7 +8,8 @@ a server that does not answer any more. A connection that was lost is replaced a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -34,6 +35,7 @@ __all__ = [
     "missing",
     "queue",
     "settle",
+    "transaction",
 ]
 
 READING: Mapping[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
@@ -148,6 +150,13 @@ def make_engine(url: URL) -> Engine:
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "before_cursor_execute", _in_binary)
     return engine
+
+
+@contextmanager
+def transaction(engine: Engine) -> Iterator[Connection]:
+    """Begin a transaction of SQLAlchemy's."""
+    with engine.connect() as connection, connection.begin():
+        yield connection
 
 
 def _set_up(connection: Any, _record: object) -> None:

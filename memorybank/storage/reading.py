@@ -6,10 +6,11 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, TypeAlias
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, Row, Select, and_, bindparam, func, or_, select
+from sqlalchemy import BindParameter, ColumnElement, Select, and_, bindparam, func, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from memorybank.memory import State
+from memorybank.storage.direct import Executor
 from memorybank.storage.rows import BankState, StoredMemory, to_bank, to_memory
 from memorybank.storage.schema import banks, deletions, memories
 from memorybank.storage.story import StoryTable
@@ -44,9 +45,8 @@ _BY = {
     for engine, one_of in ONE_OF.items()
     for name in ("id", "ordinal", "text_hash")
 }
-_SEARCHED = select(memories.c.ordinal, memories.c.vector, memories.c.pinned).where(_OF_BANK)
-_SEARCHED_BY = {engine: _SEARCHED.where(one_of(memories.c.ordinal)) for engine, one_of in ONE_OF.items()}
-_PINNED = _SEARCHED.where(_ACTIVE, memories.c.pinned.is_(True))
+_VECTORS_BY = {engine: _VECTORS.where(_OF_BANK, one_of(memories.c.ordinal)) for engine, one_of in ONE_OF.items()}
+_PINNED = select(memories.c.ordinal).where(_OF_BANK, _ACTIVE, memories.c.pinned.is_(True))
 _LEAST_USED = (
     select(memories.c.use_count, memories.c.ordinal)
     .where(_OF_BANK, _ACTIVE, ~memories.c.pinned)
@@ -117,15 +117,10 @@ class Reader:
         story: those about the bank's log and what is written from it.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Executor) -> None:
         self._connection = connection
         self._engine = connection.dialect.name
         self.story = StoryTable(connection)
-
-    @property
-    def connection(self) -> Connection:
-        """The transaction itself, for what goes beyond single banks (`memorybank.moving`)."""
-        return self._connection
 
     def bank(self, bank: str) -> BankState | None:
         """Return the bank's row, None if nothing was ever written to it."""
@@ -159,17 +154,19 @@ class Reader:
         """Return all memories with one of these text hashes, in the order of storing."""
         return self._by("text_hash", bank, hashes)
 
-    def searched(self, bank: str, ordinals: Sequence[int], *, with_pinned: bool = False) -> list[Sequence[Any]]:
-        """Return (ordinal, vector, pinned) of those of the memories that exist, and of all pinned active ones."""
-        statement = _SEARCHED_BY[self._engine]
-        found: list[Sequence[Any]] = [
-            row
+    def vectors(self, bank: str, ordinals: Sequence[int]) -> list[bytes]:
+        """Return the vectors of memories that are all there, in ascending order of the ordinals."""
+        statement = _VECTORS_BY[self._engine]
+        found: list[tuple[int, bytes]] = [
+            (ordinal, vector)
             for some in chunks(ordinals)
-            for row in self._connection.execute(statement, {"of_bank": bank, "keys": list(some)})
+            for ordinal, vector in self._connection.execute(statement, {"of_bank": bank, "keys": list(some)})
         ]
-        if with_pinned:
-            found += self._connection.execute(_PINNED, {"of_bank": bank})
-        return list({row[0]: row for row in found}.values())
+        return [vector for _, vector in sorted(found)]
+
+    def pinned(self, bank: str) -> list[int]:
+        """Return the ordinals of all active memories that are pinned."""
+        return list(self._connection.execute(_PINNED, {"of_bank": bank}).scalars())
 
     def of_spans(self, bank: str, since: int, stop: int) -> list[StoredMemory]:
         """Return the memories written from actions between two positions, and all stale ones, in no order."""
@@ -186,9 +183,11 @@ class Reader:
             return self._all(_PAGE, of_bank=bank, after=after, most=limit)
         return self._all(_PAGE_OF_STATE, of_bank=bank, after=after, most=limit, of_state=state)
 
-    def rows(self, bank: str, *, after: int, limit: int) -> Sequence[Row[Any]]:
+    def rows(self, bank: str, *, after: int, limit: int) -> Sequence[Sequence[Any]]:
         """Return the next rows behind an ordinal as they are stored, for `to_memory`: some may be damaged."""
-        return self._connection.execute(_PAGE, {"of_bank": bank, "after": after, "most": limit}).all()
+        found: Sequence[Sequence[Any]]
+        found = self._connection.execute(_PAGE, {"of_bank": bank, "after": after, "most": limit}).all()
+        return found
 
     def counts(self, bank: str) -> dict[str, int]:
         """Return how many memories there are by state."""
@@ -250,10 +249,10 @@ class Reader:
         gone = list(self._connection.execute(_DELETED, values).scalars())
         put = []
         for row in self._connection.execute(_CHANGED_TERMS, values):
-            if row.state == "active":
+            if row[3] == "active":
                 put.append(row)
             else:
-                gone.append(row.ordinal)
+                gone.append(row[0])
         return gone, self._terms(bank, put)
 
     def _terms(self, bank: str, rows: Sequence[Sequence[Any]]) -> StoredTerms:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memorybank.writing.rhythm import Rhythm
 
 __all__ = [
+    "MEMORY_COLUMNS",
     "BankState",
     "StoredMemory",
     "bank_columns",
@@ -52,6 +53,8 @@ _MEMORY_KINDS: Mapping[str, Any] = {
     "span": (int, type(None)),
     **dict.fromkeys(("source", "source_hashes", "held_state", "reason"), (str, type(None))),
 }
+MEMORY_COLUMNS = tuple(_MEMORY_KINDS)
+"""Columns of the rows that `to_memory` reads, in their order."""
 _STATES: tuple[State, ...] = get_args(State)
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from sqlalchemy.pool import StaticPool
 
 from memorybank.errors import InvalidInputError, StorageError
 from memorybank.storage.dialects import Queue
+from memorybank.storage.direct import Direct
 from memorybank.storage.schema import VERSION_TABLE
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "missing",
     "queue",
     "settle",
+    "transaction",
 ]
 
 READING: Mapping[str, Any] = {}
@@ -45,6 +48,8 @@ DRIVER_ERROR: type[Exception] = sqlite3.Error
 BUSY_SECONDS = 30.0
 """How long a call waits for another program's transaction."""
 
+_BEGINNING = {False: "BEGIN", True: "BEGIN IMMEDIATE"}
+"""By whether it writes: how a transaction begins."""
 _OPTIONS = frozenset({"cache", "immutable", "mode", "nolock", "uri", "vfs"})
 """What a URL may ask of SQLite itself; the driver's own options are this program's business."""
 
@@ -113,12 +118,13 @@ class _File:
     def watch(self, engine: Engine) -> None:
         """Look before a connection is made, and before a transaction begins and is committed."""
         event.listen(engine, "do_connect", lambda *_: self.verify())
-        event.listen(engine, "connect", lambda connection, _: self.found(connection))
+        event.listen(engine, "connect", self.found)
         event.listen(engine, "begin", lambda _: self.verify())
         event.listen(engine, "commit", lambda _: self.verify())
 
-    def found(self, connection: Any) -> None:
-        """Take note of the file that the first connection has opened."""
+    def found(self, connection: Any, record: Any) -> None:
+        """Take note of the file that the first connection has opened, and let each one know who watches it."""
+        record.info["file"] = self
         if self._identity is None:
             self._path = connection.execute("PRAGMA database_list").fetchone()[2]
             self._identity = self._now()
@@ -167,7 +173,25 @@ def _write_ahead(connection: Any) -> None:
 
 def _begin(connection: Connection) -> None:
     immediate = connection.get_execution_options().get("immediate")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+    connection.exec_driver_sql(_BEGINNING[bool(immediate)])
+
+
+@contextmanager
+def transaction(engine: Engine) -> Iterator[Direct]:
+    """Begin a transaction of the driver's own; what SQLAlchemy does at its begin and end is done here."""
+    with closing(engine.raw_connection()) as pooled:
+        connection: Any = pooled.dbapi_connection
+        file: _File = pooled.info["file"]
+        file.verify()
+        connection.execute(_BEGINNING[bool(engine.get_execution_options().get("immediate"))])
+        try:
+            yield Direct(connection)
+            file.verify()
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:  # SQLite has ended it by itself where it could not go on
+                connection.execute("ROLLBACK")
+            raise
 
 
 def begin_upgrade(connection: Connection) -> None:

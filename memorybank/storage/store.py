@@ -100,14 +100,26 @@ class Store:
     @contextmanager
     def read(self) -> Iterator[Reader]:
         """Begin a transaction that sees one moment of the database."""
-        with self._reading() as connection:
-            yield Reader(connection)
+        with self._read_lock, self._translated(), self._dialect.transaction(self._reading_engine) as executor:
+            yield Reader(executor)
 
     @contextmanager
     def write(self) -> Iterator[Writer]:
         """Begin a transaction that changes it; on disk when the block ends, undone when it raises."""
+        with self._queued(), self._translated(), self._dialect.transaction(self._writing_engine) as executor:
+            yield Writer(executor)
+
+    @contextmanager
+    def read_tables(self) -> Iterator[tuple[Reader, Connection]]:
+        """Begin a transaction like `read`, for what goes beyond single banks (`memorybank.moving`)."""
+        with self._reading() as connection:
+            yield Reader(connection), connection
+
+    @contextmanager
+    def write_tables(self) -> Iterator[tuple[Writer, Connection]]:
+        """Begin a transaction like `write`, for what goes beyond single banks."""
         with self._writing() as connection:
-            yield Writer(connection)
+            yield Writer(connection), connection
 
     @contextmanager
     def read_keys(self) -> Iterator[KeyTable]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
-    Connection,
     Insert,
-    Row,
     Table,
     bindparam,
     delete,
@@ -25,6 +23,7 @@ from sqlalchemy import (
 )
 
 from memorybank.errors import InvalidInputError, StorageError
+from memorybank.storage.direct import Executor
 from memorybank.storage.rows import to_text
 from memorybank.storage.story_rows import StoredAction, StoredStory, StoredSummary, StoredTask, What
 from memorybank.storage.story_schema import actions, stories, summaries, tasks
@@ -111,19 +110,21 @@ _CUT_SUMMARIES = (
     .where(summaries.c.bank == _BANK, summaries.c.chain.is_(None), summaries.c.through > bindparam("length"))
     .values(through=bindparam("length"))
 )
+_INSERT_STORY, _INSERT_ACTION = insert(stories), insert(actions)
+_INSERT_TASK, _INSERT_SUMMARY = insert(tasks), insert(summaries)
 _LAST_SUMMARY = select(func.max(summaries.c.version)).where(summaries.c.bank == _BANK)
 
 
 class StoryTable:
     """Questions and changes inside one transaction."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Executor) -> None:
         self._connection = connection
 
     def story(self, bank: str) -> StoredStory | None:
         """Return the bank's row, None if it never had a log or settings of its own."""
         row = self._connection.execute(_STORY, {"of_bank": bank}).first()
-        return None if row is None else StoredStory(**_named(row, StoredStory, due_at=_moment(row.due_at)))
+        return None if row is None else StoredStory(**_named(stories, row, due_at=_moment))
 
     def rhythm(self, bank: str) -> Rhythm:
         """Return how often a bank writes."""
@@ -147,7 +148,7 @@ class StoryTable:
 
     def create(self, bank: str, story: StoredStory) -> None:
         """Store a new row."""
-        self._connection.execute(insert(stories), {"bank": bank, **_story_columns(story)})
+        self._connection.execute(_INSERT_STORY, {"bank": bank, **_story_columns(story)})
 
     def save(self, bank: str, story: StoredStory) -> None:
         """Store a changed row."""
@@ -174,7 +175,8 @@ class StoryTable:
 
     def chain(self, bank: str, position: int) -> str | None:
         """Return the chain at a position; None if the log is shorter."""
-        return self._connection.execute(_CHAIN, {"of_bank": bank, "at": position}).scalar()
+        found: str | None = self._connection.execute(_CHAIN, {"of_bank": bank, "at": position}).scalar()
+        return found
 
     def positions(self, bank: str, ids: Sequence[str]) -> dict[str, int]:
         """Return where those of the actions stand that are in the log."""
@@ -200,7 +202,7 @@ class StoryTable:
                 }
                 for action in some  # `asdict` takes twenty times as long, and a log can be long
             ]
-            self._connection.execute(insert(actions), rows)
+            self._connection.execute(_INSERT_ACTION, rows)
 
     def copy(self, bank: str, name: str, length: int) -> None:
         """Copy the first actions to another bank, with the tasks and summaries that concern no others."""
@@ -228,7 +230,7 @@ class StoryTable:
         """Store a task in place of what was known of it."""
         self.drop_task(bank, task)
         until = None if task.until is None else to_text(task.until)
-        self._connection.execute(insert(tasks), {"bank": bank, **asdict(task), "until": until})
+        self._connection.execute(_INSERT_TASK, {"bank": bank, **asdict(task), "until": until})
 
     def summaries(self, bank: str) -> list[StoredSummary]:
         """Return the versions of the Story Summary, the newest first."""
@@ -255,7 +257,7 @@ class StoryTable:
     def insert_summary(self, bank: str, summary: StoredSummary) -> None:
         """Store a version of the Story Summary; the oldest goes when there are too many."""
         values = asdict(summary) | {"created": to_text(summary.created)}
-        self._connection.execute(insert(summaries), {"bank": bank, **values})
+        self._connection.execute(_INSERT_SUMMARY, {"bank": bank, **values})
         self._connection.execute(_OLD_SUMMARIES, {"of_bank": bank, "oldest": summary.version - VERSIONS})
 
 
@@ -263,17 +265,18 @@ def _story_columns(story: StoredStory) -> dict[str, Any]:
     return asdict(story) | {"due_at": None if story.due_at is None else to_text(story.due_at)}
 
 
-def _named(row: Row[Any], kind: Any, **converted: Any) -> dict[str, Any]:
-    """Return the values of a row that a dataclass has fields for, by name."""
-    return {field.name: getattr(row, field.name) for field in fields(kind)} | converted
+def _named(table: Table, row: Sequence[Any], **convert: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return the values of a whole row by name, but for the bank's, some of them converted."""
+    values = {column.name: value for column, value in zip(table.c, row, strict=True) if column.name != "bank"}
+    return values | {name: change(values[name]) for name, change in convert.items()}
 
 
-def _task(row: Row[Any]) -> StoredTask:
-    return StoredTask(**_named(row, StoredTask, until=_moment(row.until)))
+def _task(row: Sequence[Any]) -> StoredTask:
+    return StoredTask(**_named(tasks, row, until=_moment))
 
 
-def _summary(row: Row[Any]) -> StoredSummary:
-    return StoredSummary(**_named(row, StoredSummary, created=datetime.fromisoformat(row.created)))
+def _summary(row: Sequence[Any]) -> StoredSummary:
+    return StoredSummary(**_named(summaries, row, created=_moment))
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -14,6 +14,7 @@ from memorybank.storage.schema import banks, deletions, memories
 
 __all__ = ["Writer"]
 
+_INSERT, _INSERT_DELETION = insert(memories), insert(deletions)
 _KEY_COLUMNS = ("bank", "ordinal")
 _LOCKED_STATE = STATE.with_for_update()  # SQLite knows no such clause, and its whole database is locked already
 _CREATE_BANK = {engine.dialect.name: engine.insert(banks).on_conflict_do_nothing() for engine in (postgresql, sqlite)}
@@ -75,7 +76,7 @@ class Writer(Reader):
     def insert(self, bank: str, rows: Sequence[StoredMemory]) -> None:
         """Store new memories."""
         if rows:
-            self._connection.execute(insert(memories), [memory_columns(bank, row) for row in rows])
+            self._connection.execute(_INSERT, [memory_columns(bank, row) for row in rows])
 
     def update(self, bank: str, rows: Sequence[StoredMemory]) -> None:
         """Store changed memories, whole."""
@@ -90,7 +91,7 @@ class Writer(Reader):
             self._connection.execute(_DELETE[self._engine], {"of_bank": bank, "keys": list(some)})
         if ordinals:
             gone = [{"bank": bank, "ordinal": ordinal, "revision": revision} for ordinal in ordinals]
-            self._connection.execute(insert(deletions), gone)
+            self._connection.execute(_INSERT_DELETION, gone)
 
     def revector(self, state: BankState, vectors: Iterable[tuple[int, bytes]]) -> None:
         """Replace the vectors of memories by those of the bank's model; one that is gone by now is passed over."""

@@ -168,8 +168,8 @@ def test_nobody_else_may_read_it_who_may_not_read_the_database(
 def test_a_damaged_database_replaces_no_good_backup(store: Store, database: Path, tmp_path: Path) -> None:
     place = tmp_path / "backup.sqlite"
     back_up(store, place)
-    with store.write() as writer:
-        writer.connection.exec_driver_sql("UPDATE memories SET text = 'other' WHERE id = 'm7' AND bank = 'default'")
+    with store.write_tables() as (_, connection):
+        connection.exec_driver_sql("UPDATE memories SET text = 'other' WHERE id = 'm7' AND bank = 'default'")
     with pytest.raises(UnsoundCopyError, match="bank 'default': memory 'm7': its text"):
         back_up(store, place, force=True)
     assert texts(place)[6] == "text 6"

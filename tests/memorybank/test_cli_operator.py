@@ -103,8 +103,8 @@ def test_copy(command: Command, filled: Path, tmp_path: Path, capsys: pytest.Cap
     assert "no such file" in command("copy", tmp_path / "nowhere.sqlite", tmp_path / "new.sqlite", code=2)
     assert not (tmp_path / "new.sqlite").exists(), "nothing is made for nothing"
     assert "not allowed with" in command("copy", filled, target, "--bank", "a", "--namespace", "b", code=2)
-    with BankHost.open(tmp_path / "odd.sqlite") as odd, odd._store.write() as writer:
-        writer.connection.exec_driver_sql(
+    with BankHost.open(tmp_path / "odd.sqlite") as odd, odd._store.write_tables() as (_, connection):
+        connection.exec_driver_sql(
             "CREATE TRIGGER odd AFTER INSERT ON memories BEGIN UPDATE memories SET pinned = 1; END"
         )
     assert "bank 'acme/a': " in command("copy", filled, tmp_path / "odd.sqlite", code=1)
@@ -118,7 +118,7 @@ def test_backup(command: Command, filled: Path, tmp_path: Path) -> None:
     assert (made["banks"], made["memories"]) == (3, 5)
     assert command("backup", tmp_path / "restored.sqlite", "--db", file).endswith("sound\n")
     assert command("check", "--db", tmp_path / "restored.sqlite").endswith("agree\n")
-    with BankHost.open(filled) as host, host._store.write() as writer:
-        writer.connection.exec_driver_sql("UPDATE memories SET text_hash = '' WHERE bank = 'acme/b'")
+    with BankHost.open(filled) as host, host._store.write_tables() as (_, connection):
+        connection.exec_driver_sql("UPDATE memories SET text_hash = '' WHERE bank = 'acme/b'")
     assert "memory 'm1': its text" in command("backup", tmp_path / "unsound.sqlite", code=1)
     assert not (tmp_path / "unsound.sqlite").exists()

@@ -90,17 +90,17 @@ def source(places: Places) -> str:
 
 def fill_the_rest(store: Store) -> None:
     """Put a row of some values into the tables that nothing above fills."""
-    with store.write() as writer:
+    with store.write_tables() as (_, connection):
         for table in BANK_TABLES:
-            if not writer.connection.execute(select(table)).first():
+            if not connection.execute(select(table)).first():
                 values = {column.name: 7 if column.type.python_type is int else "7" for column in table.c}
-                writer.connection.execute(insert(table), values | {"bank": "default"})
+                connection.execute(insert(table), values | {"bank": "default"})
 
 
 def rows(store: Store) -> dict[str, list[tuple[Any, ...]]]:
-    with store.read() as reader:
+    with store.read_tables() as (_, connection):
         return {
-            table.name: sorted(map(tuple, reader.connection.execute(select(table))), key=repr)
+            table.name: sorted(map(tuple, connection.execute(select(table))), key=repr)
             for table in metadata.sorted_tables
         }
 
@@ -130,8 +130,8 @@ def test_a_copy_is_exact(source: str, places: Places, opened: Callable[[str], St
     ]
     assert report.keys == 2
     assert told == [(n, 50) for n in (10, 20, 30, 40, 50)]
-    with target.read() as reader:
-        assert [str(checksum_of(reader.connection, one.bank)) for one in report.banks] == [
+    with target.read_tables() as (_, connection):
+        assert [str(checksum_of(connection, one.bank)) for one in report.banks] == [
             one.checksum for one in report.banks
         ]
     with MemoryBank.open(place, "acme/one", embedder=EMBEDDER) as bank:
@@ -194,8 +194,8 @@ def test_another_bank_in_the_target_is_refused_and_kept(
     else:
         copy_database(original, target, names=["other/one"])
         if changed == "not its bank's row":
-            with target.write() as writer:
-                writer.connection.exec_driver_sql("UPDATE memories SET use_count = 7 WHERE id = 'm1'")
+            with target.write_tables() as (_, connection):
+                connection.exec_driver_sql("UPDATE memories SET use_count = 7 WHERE id = 'm1'")
         else:
             place = source if changed == "source" else target.where
             with MemoryBank.open(place, "other/one", embedder=EMBEDDER) as bank:
@@ -217,13 +217,13 @@ def test_keys_are_never_opened_again(source: str, places: Places, opened: Callab
     copy_database(original, target)
     with BankHost.open(source) as here, BankHost.open(place) as there:
         [open_one, revoked] = here.keys.list()
-        with target.write() as writer:
-            writer.connection.execute(api_keys.update().where(api_keys.c.id == revoked.id).values(revoked=None))
+        with target.write_tables() as (_, connection):
+            connection.execute(api_keys.update().where(api_keys.c.id == revoked.id).values(revoked=None))
         here.keys.revoke(open_one.id)
         copy_database(original, target)
         assert there.keys.list() == here.keys.list()
-        with target.write() as writer:
-            writer.connection.execute(api_keys.update().values(secret_hash="0" * 64))
+        with target.write_tables() as (_, connection):
+            connection.execute(api_keys.update().values(secret_hash="0" * 64))
         with pytest.raises(InvalidInputError, match="another API key"):
             copy_database(original, target)
 
@@ -261,8 +261,8 @@ def test_a_copy_that_fails_leaves_whole_banks_and_goes_on(
 
 def test_what_is_not_what_was_read_is_not_stored(source: str, places: Places, opened: Callable[[str], Store]) -> None:
     original, target = opened(source), opened(places())
-    with target.write() as writer:
-        writer.connection.exec_driver_sql(
+    with target.write_tables() as (_, connection):
+        connection.exec_driver_sql(
             "CREATE TRIGGER flip AFTER INSERT ON memories WHEN new.bank = 'default' BEGIN "
             "UPDATE memories SET use_count = use_count + 1 WHERE bank = new.bank AND ordinal = new.ordinal; END"
         )

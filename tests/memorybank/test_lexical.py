@@ -11,7 +11,7 @@ import pytest
 
 from memorybank import MemoryBank
 from memorybank.search import lexical
-from memorybank.search.lexical import AROUND, K1, LENGTH, LexicalIndex, best_of, scores_of
+from memorybank.search.lexical import AROUND, K1, LENGTH, LexicalIndex
 from memorybank.search.postings import Place
 from memorybank.terms import packed, terms
 
@@ -50,7 +50,7 @@ def test_any_order_of_changes_gives_the_scores_of_the_formula(seed: int, monkeyp
     dice = random.Random(seed)
     monkeypatch.setattr(lexical, "_MERGE_ABOVE", dice.choice([10, 200]))
     monkeypatch.setattr(lexical, "_DENSE_SHARE", dice.choice([0.0, 0.1, 1.0]))
-    monkeypatch.setattr(lexical, "_DENSE_CELLS", dice.choice([1, 2**18]))
+    monkeypatch.setattr(lexical, "_CELLS", dice.choice([1, 2**18]))
     index, items = LexicalIndex(), dict[int, Item]()
     for _ in range(dice.randint(1, 25)):
         ordinals = dice.sample(range(120), dice.randint(0, 20))
@@ -65,27 +65,27 @@ def test_any_order_of_changes_gives_the_scores_of_the_formula(seed: int, monkeyp
             wanted = {one: dice.random() for one in terms(" ".join(dice.choices(WORDS, k=8)))}
             scores = index.scores(wanted)
             assert len(index) == len(items)
-            found = dict(zip(scores[0].tolist(), scores[1].tolist(), strict=True))
+            found = dict(zip(scores.ordinals.tolist(), scores.values.tolist(), strict=True))
             assert found == pytest.approx(by_the_formula(items.values(), wanted))
-            assert scores_of(scores, [5, 999, 7]) == [found.get(5, 0.0), 0.0, found.get(7, 0.0)]
+            assert scores.of([5, 999, 7]).tolist() == [found.get(5, 0.0), 0.0, found.get(7, 0.0)]
             best = sorted((one for one in found if found[one] > 0), key=lambda one: (-found[one], one))
-            assert best_of(scores, 4) == best[:4]
+            assert scores.best(4) == best[:4]
 
 
 def test_an_empty_index_and_an_empty_query_have_no_scores() -> None:
     index = LexicalIndex()
-    assert index.scores({1: 1.0})[0].tolist() == []
+    assert index.scores({1: 1.0}).ordinals.tolist() == []
     index.add([4], [packed("key")], [(0, 4)])
-    assert [values.tolist() for values in index.scores({})] == [[4], [0.0]]
+    assert index.scores({}).of([4]).tolist() == [0.0]
     index.remove([4])
-    assert best_of(index.scores({1: 1.0}), 3) == []
+    assert index.scores({1: 1.0}).best(3) == []
 
 
 def test_neighbours_count_and_lines_do_not_reach_into_each_other() -> None:
     index = LexicalIndex()
     texts = ["key", "rain", "wind", "snow"]
     index.add([1, 2, 3, 4], list(map(packed, texts)), [(0, 1), (1, 0), (0, 2), (0, 0)])
-    itself, other_line, behind, before = scores_of(index.scores(dict.fromkeys(terms("key"), 1.0)), [1, 2, 3, 4])
+    itself, other_line, behind, before = index.scores(dict.fromkeys(terms("key"), 1.0)).of([1, 2, 3, 4])
     assert other_line == 0.0
     assert itself > behind > before > 0.0, "what stands behind a word has more of it than what stands before it"
 
@@ -130,8 +130,8 @@ def test_rows_of_an_older_version_are_read_by_their_texts(open_bank: Opener) -> 
     bank = open_bank()
     bank.add_many(["Mara hid the silver key.", "Rain fell on the roof."])
     before = bank.search("silver key", explain=True)
-    with bank._store.write() as writer:
-        writer.connection.exec_driver_sql("UPDATE memories SET terms = NULL WHERE id = 'm1'")
+    with bank._store.write_tables() as (_, connection):
+        connection.exec_driver_sql("UPDATE memories SET terms = NULL WHERE id = 'm1'")
     assert open_bank().search("silver key", explain=True) == before
 
 
@@ -142,8 +142,8 @@ def test_check_finds_words_that_are_not_those_of_the_text(open_bank: Opener, dam
     bank = open_bank()
     bank.add_many(["Mara hid the silver key.", "Rain fell on the roof."])
     before = bank.search("silver key", explain=True)
-    with bank._store.write() as writer:
-        writer.connection.exec_driver_sql("UPDATE memories SET terms = ? WHERE id = 'm1'", (damage,))
+    with bank._store.write_tables() as (_, connection):
+        connection.exec_driver_sql("UPDATE memories SET terms = ? WHERE id = 'm1'", (damage,))
     assert bank.check().problems == ("memory 'm1': its stored words are not those of its text",)
     if damage != packed("another text"):
         assert open_bank().search("silver key", explain=True) == before, "made anew from the text"
@@ -160,4 +160,6 @@ def test_what_is_deleted_gives_its_memory_back_without_anything_new() -> None:
     wanted = dict.fromkeys(terms("key"), 1.0)
     left = [(number, f"key {number} of {WORDS[number % 120]}", (0, 0)) for number in range(390, 400)]
     found = index.scores(wanted)
-    assert dict(zip(found[0].tolist(), found[1].tolist(), strict=True)) == pytest.approx(by_the_formula(left, wanted))
+    assert dict(zip(found.ordinals.tolist(), found.values.tolist(), strict=True)) == pytest.approx(
+        by_the_formula(left, wanted)
+    )

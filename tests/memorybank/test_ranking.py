@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from functools import partial
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from memorybank.errors import InvalidInputError
-from memorybank.search.ranking import FEW, LEXICAL, POOL, Candidate, checked_ranking, fill
-from memorybank.search.ranking import rank as ranked_by
+from memorybank.search.ranking import FEW, LEXICAL, POOL, Candidates, checked_ranking, fill
+from memorybank.search.ranking import rank as rank_columns
+
+
+class Candidate(NamedTuple):
+    ordinal: int
+    similarity: float
+    pinned: bool = False
+    lexical: float = 0.0
+
+
+def ranked_by(given: Sequence[Candidate], **options: Any) -> list:
+    columns = [np.array([getattr(one, name) for one in given]) for name in ("ordinal", "similarity", "lexical")]
+    return rank_columns(Candidates(*columns, np.array([one.pinned for one in given], np.bool_)), **options)
+
 
 rank = partial(ranked_by, ranking="semantic", size=5)
 hybrid = partial(ranked_by, ranking="hybrid", size=FEW)  # the lexical part has half of its share in a bank of so many
 
 
 def ordinals(found: list) -> list[int]:
-    return [one.candidate.ordinal for one in found]
+    return [one.ordinal for one in found]
 
 
 def test_best_first_and_equal_ones_by_ordinal() -> None:
@@ -51,12 +67,12 @@ def test_an_unknown_mode_is_refused_with_the_list(name: object) -> None:
     with pytest.raises(InvalidInputError, match="one of semantic, hybrid"):
         checked_ranking(name)
     with pytest.raises(InvalidInputError):
-        rank([], ranking=name)  # type: ignore[arg-type]
+        rank([], ranking=name)
 
 
 def test_hybrid_adds_both_arms_each_on_a_scale_from_0_to_1() -> None:
     given = [Candidate(1, 0.6), Candidate(2, 0.2, lexical=8.0), Candidate(3, 0.4, lexical=4.0)]
-    found = {one.candidate.ordinal: one.parts for one in hybrid(given)}
+    found = {one.ordinal: one.parts for one in hybrid(given)}
     share = LEXICAL / 2
     assert found == {
         1: {"semantic": pytest.approx(1 - share), "lexical": 0.0},
@@ -83,14 +99,18 @@ def test_the_scale_of_hybrid_ends_where_the_pool_does() -> None:
     """So that a bank of any size has one scale, and more results change no score."""
     many = [Candidate(place, 0.9 - place / 1000) for place in range(2 * POOL)]
     few = hybrid(many[:POOL])
-    assert {one.candidate.ordinal: one.score for one in few}.items() <= {
-        one.candidate.ordinal: one.score for one in hybrid(many)
-    }.items()
+    assert {one.ordinal: one.score for one in few}.items() <= {one.ordinal: one.score for one in hybrid(many)}.items()
 
 
 def test_min_similarity_does_not_move_the_scale() -> None:
     given = [Candidate(1, 0.6), Candidate(2, 0.2, lexical=8.0), Candidate(3, 0.4, lexical=4.0)]
-    assert hybrid(given, min_similarity=0.3) == [one for one in hybrid(given) if one.candidate.ordinal != 2]
+    assert hybrid(given, min_similarity=0.3) == [one for one in hybrid(given) if one.ordinal != 2]
+
+
+def test_a_limit_keeps_the_best() -> None:
+    given = [Candidate(place, 0.5 + place / 1000, lexical=place % 7) for place in range(50)]
+    assert hybrid(given, limit=3) == hybrid(given)[:3]
+    assert hybrid(given, limit=90) == hybrid(given)
 
 
 def test_fill_passes_over_what_does_not_fit() -> None:

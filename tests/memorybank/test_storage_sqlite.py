@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -226,7 +227,7 @@ class TestFileThatGoesAway:
         """Microseconds, where a write takes a thousand: a bound that no machine is too busy for."""
         look = sqlite._File()
         with filled._store._reading() as connection:
-            look.found(connection.connection.driver_connection)
+            look.found(connection.connection.driver_connection, SimpleNamespace(info={}))
         started = time.perf_counter()
         for _ in range(1_000):
             look.verify()
