@@ -87,6 +87,8 @@ def checked_ids(values: Iterable[object]) -> list[str]:
 
 def checked_actions(values: object, *, what: str = "actions") -> tuple[str, ...]:
     """Return the ids of source actions, at most `MAX_ACTIONS`."""
+    if values == ():
+        return ()
     actions = tuple(listed(values, what))
     if len(actions) > MAX_ACTIONS:
         raise InvalidInputError(f"{what} has {len(actions):,} ids, the limit is {MAX_ACTIONS:,}")

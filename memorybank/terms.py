@@ -13,7 +13,9 @@ import struct
 import unicodedata
 import zlib
 from collections import Counter
+from collections.abc import Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -50,9 +52,10 @@ def packed(text: str) -> bytes:
 
     Six bytes each, little-endian: a 32-bit and a 16-bit number. More than 65,535 times counts as that.
     """
-    found = terms(text)
-    numbers = [number for one, times in found.items() for number in (one, min(times, _MOST_TIMES))]
-    return struct.pack("<B" + "IH" * len(found), VERSION, *numbers)
+    found: Mapping[int, int] = terms(text)
+    if found and max(found.values()) > _MOST_TIMES:
+        found = {one: min(times, _MOST_TIMES) for one, times in found.items()}
+    return _layout(len(found)).pack(VERSION, *chain.from_iterable(found.items()))
 
 
 def is_packed(blob: object) -> bool:
@@ -89,6 +92,11 @@ def term(word: str) -> int:
     """Return the term of a word that `words` has found."""
     kept = word if word[0].isdigit() else word[:PREFIX]
     return zlib.crc32(kept.encode("utf-8", "surrogatepass"))
+
+
+@lru_cache(maxsize=1_024)
+def _layout(number: int) -> struct.Struct:
+    return struct.Struct("<B" + "IH" * number)
 
 
 @lru_cache(maxsize=1)

@@ -32,14 +32,14 @@ class Draft:
     """A bank's row and some of its memories, with the changes that are to be stored.
 
     Attributes:
-        state: the bank's row; its revision is already the one that this write gets.
         arrived: ordinals of memories that became active, in order: new ones and restored ones.
         dropped: ordinals of memories to be deleted.
         unwanted: those among them that were written from the log, and are not to be written again.
     """
 
     def __init__(self, state: BankState, rows: Iterable[StoredMemory], now: datetime) -> None:
-        self.state = replace(state, revision=state.revision + 1)
+        self._state = replace(state, revision=state.revision + 1)
+        self._next_ordinal, self._next_number = state.next_ordinal, state.next_number
         self.arrived: list[int] = []
         self.dropped: list[int] = []
         self.unwanted: list[StoredMemory] = []
@@ -48,6 +48,15 @@ class Draft:
         self._ids_of_text: dict[str, list[str]] = {}
         self._stored: dict[int, StoredMemory] = {}
         self.load(rows)
+
+    @property
+    def state(self) -> BankState:
+        """The bank's row as it will be; its revision is already the one that this write gets."""
+        return replace(self._state, next_ordinal=self._next_ordinal, next_number=self._next_number)
+
+    def set_capacity(self, capacity: int | None) -> None:
+        """Give the bank room for so many memories."""
+        self._state = replace(self._state, capacity=capacity)
 
     def load(self, rows: Iterable[StoredMemory]) -> None:
         """Take in more rows of the database; those known already stay as they are."""
@@ -83,7 +92,7 @@ class Draft:
     def reserve(self, ids: Iterable[str | None]) -> None:
         """Keep ids like `m7` that the caller uses from being given to another memory, now or later."""
         numbers = [int(match[1]) for id_ in ids if id_ is not None and (match := _GIVEN_ID.fullmatch(id_))]
-        self.state = replace(self.state, next_number=max([self.state.next_number, *(n + 1 for n in numbers)]))
+        self._next_number = max([self._next_number, *(n + 1 for n in numbers)])
 
     def add(self, item: NewMemory, vector: bytes) -> str:
         """Add a memory, or change the one that it is; return its id.
@@ -182,9 +191,11 @@ class Draft:
         ]
 
     def _insert(self, item: NewMemory, id_: str | None, vector: bytes) -> str:
-        ordinal, number = self.state.next_ordinal, self.state.next_number
+        ordinal = self._next_ordinal
+        self._next_ordinal += 1
         if id_ is None:
-            id_, number = f"m{number}", number + 1
+            id_ = f"m{self._next_number}"
+            self._next_number += 1
         memory = Memory(
             id=id_,
             text=item.text,
@@ -192,12 +203,11 @@ class Draft:
             pinned=item.pinned,
             metadata=item.metadata,
             state="active",
-            model=self.state.model,
+            model=self._state.model,
             created=self._now,
             ordinal=ordinal,
         )
-        self.state = replace(self.state, next_ordinal=ordinal + 1, next_number=number)
-        self._put(StoredMemory(ordinal, self.state.revision, text_hash(item.text), vector, memory))
+        self._put(StoredMemory(ordinal, self._state.revision, text_hash(item.text), vector, memory))
         self.arrived.append(ordinal)
         return id_
 
@@ -221,11 +231,11 @@ class Draft:
 
     def _stamped(self, row: StoredMemory) -> StoredMemory:
         """Return the row with this write's revision, if an index has to know of the change."""
-        if row.revision == self.state.revision:
+        if row.revision == self._state.revision:
             return row
         before = self._stored.get(row.ordinal)
         same = before is not None and _indexed(before) == _indexed(row)
-        return row if same else replace(row, revision=self.state.revision)
+        return row if same else replace(row, revision=self._state.revision)
 
 
 def _with_state(row: StoredMemory, changes: dict[str, Any]) -> tuple[StoredMemory, dict[str, Any]]:

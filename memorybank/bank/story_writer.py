@@ -69,7 +69,7 @@ class StoryWriter(BankWriter):
         """
         with self._write([], create=True, versions=versions, only_new=only_new) as (writer, draft):
             if "capacity" in settings:
-                draft.state = replace(draft.state, capacity=settings["capacity"])
+                draft.set_capacity(settings["capacity"])
             if "rhythm" in settings:
                 self._survey(writer, self._story(writer).in_rhythm(settings["rhythm"]), draft)
         with self._store.read() as reader:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, TypeAlias
 
-from sqlalchemy import BindParameter, ColumnElement, Select, and_, bindparam, func, or_, select
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import ARRAY, BindParameter, ColumnElement, Select, and_, bindparam, func, or_, select
 
 from memorybank.memory import State
 from memorybank.storage.direct import Executor

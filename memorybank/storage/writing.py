@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
+from typing import Any
 
 from sqlalchemy import bindparam, delete, insert, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 
 from memorybank.storage.reading import ONE_OF, STATE, Reader, chunks
 from memorybank.storage.rows import BankState, StoredMemory, bank_columns, memory_columns, to_bank, to_text
@@ -17,7 +19,6 @@ __all__ = ["Writer"]
 _INSERT, _INSERT_DELETION = insert(memories), insert(deletions)
 _KEY_COLUMNS = ("bank", "ordinal")
 _LOCKED_STATE = STATE.with_for_update()  # SQLite knows no such clause, and its whole database is locked already
-_CREATE_BANK = {engine.dialect.name: engine.insert(banks).on_conflict_do_nothing() for engine in (postgresql, sqlite)}
 # Without its key: an assignment to it, even of the same value, makes SQLite look at every memory that refers to it.
 _UPDATE_BANK = (
     update(banks)
@@ -47,6 +48,16 @@ _REVECTOR = (
 )
 
 
+@lru_cache(maxsize=2)
+def _create_bank(engine: str) -> Any:
+    """Return the statement that stores a bank's row if there is none. Loading PostgreSQL's takes 30 ms."""
+    if engine == "sqlite":
+        return sqlite.insert(banks).on_conflict_do_nothing()
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert(banks).on_conflict_do_nothing()
+
+
 class Writer(Reader):
     """Changes inside one transaction. The caller has raised the bank's revision and saves the bank's row too."""
 
@@ -57,7 +68,7 @@ class Writer(Reader):
 
     def create_bank(self, state: BankState) -> BankState:
         """Store a new bank's row unless another process was faster; return the row that is there, locked."""
-        statement = _CREATE_BANK[self._engine]
+        statement = _create_bank(self._engine)
         while True:
             self._connection.execute(statement, bank_columns(state))
             if (found := self.bank(state.bank)) is not None:
