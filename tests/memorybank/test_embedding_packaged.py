@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,24 @@ def test_a_forked_child_has_the_same_vectors(model: LocalEmbedder) -> None:
     finally:
         child.kill()
         child.join()
+
+
+FORKING = """
+import os, torch  # first, so that its OpenMP library is the one that all others find
+from memorybank.embedding import open_embedder
+torch.ones(4096, 64) @ torch.ones(64, 4096)
+model = open_embedder("multilingual-e5-small-4bit", cache=None)
+model.embed(["The gate opens."] * 8)
+if (child := os.fork()) == 0:
+    model.embed(["A wolf howls."] * 8)
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_forked_child_does_not_wait_for_the_threads_of_torch(e5_4bit: LocalEmbedder) -> None:
+    done = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "7\n", done.stderr
 
 
 def test_a_bank_opened_with_it_finds_an_italian_memory_by_a_turkish_question(use: LocalEmbedder) -> None:
