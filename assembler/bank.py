@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from memorybank import MemoryBank
     from memorybank.embedding import Embedder
     from memorybank.memory import Recalled
+    from memorybank.search.reranking import Reranking
 
 __all__ = ["EmptyBank", "bank_of", "with_story_summary"]
 
@@ -40,6 +41,7 @@ def bank_of(
     embedder: Embedder | None = None,
     *,
     progress: Callable[[int, int], None] | None = None,
+    reranking: Reranking | None = None,
 ) -> MemoryBank:
     """Return a bank in memory that holds the document's memories.
 
@@ -50,13 +52,14 @@ def bank_of(
         adventure: its `memories` go in; it is not changed.
         embedder: makes the vectors; the default model if None.
         progress: called with the number of memories done and of all.
+        reranking: the cross-encoder of the ranking `reranked`.
 
     Raises:
         memorybank.errors.MemoryBankError: a memory is empty or too long, or the model cannot be had.
     """
     from memorybank import MemoryBank
 
-    bank = MemoryBank.open(":memory:", embedder=embedder, clock=lambda: UNKNOWN_TIME)
+    bank = MemoryBank.open(":memory:", embedder=embedder, clock=lambda: UNKNOWN_TIME, reranking=reranking)
     try:
         # Without the document's unknown fields: the bank would hold them to its limits, and nothing here reads them.
         memories = (replace(memory, metadata={}) for memory in adventure.memories if memory.text.strip())

@@ -73,8 +73,9 @@ def _parser() -> CommandParser:
         "--ranking",
         default=DEFAULT_RANKING,
         metavar="NAME",
-        help="of memories: hybrid, by meaning and by words (default), or semantic",
+        help="of memories: hybrid, by meaning and by words (default), semantic, or reranked",
     )
+    build.add_argument("--reranker", metavar="NAME", help="cross-encoder for reranked: a folder, or a name on the hub")
     build.add_argument(
         "--recent-actions", type=int, default=4, metavar="N", help="how many actions before the last help to recall (4)"
     )
@@ -183,15 +184,21 @@ def _bank(call: argparse.Namespace, adventure: Adventure) -> Iterator[tuple[Adve
         return
     from memorybank import MemoryBank
     from memorybank.embedding import DEFAULT_MODEL, open_embedder
+    from memorybank.search.reranking import open_reranking
 
     embedder = open_embedder(call.model or DEFAULT_MODEL, backend=call.backend, on_wait=note)
+    reranking = None if call.reranker is None else open_reranking(call.reranker, on_wait=note)
     if call.bank is None:
-        with progress_bar("embedding memories") as progress, bank_of(adventure, embedder, progress=progress) as bank:
+        with (
+            progress_bar("embedding memories") as progress,
+            bank_of(adventure, embedder, progress=progress, reranking=reranking) as bank,
+        ):
             yield adventure, bank
     else:
         if adventure.memories:
             note(f"note: --bank recalls from a database; the {len(adventure.memories)} in the document are not used")
-        with MemoryBank.open(call.bank, bank=call.bank_name or "default", embedder=embedder, create=False) as bank:
+        name = call.bank_name or "default"
+        with MemoryBank.open(call.bank, name, embedder=embedder, create=False, reranking=reranking) as bank:
             yield with_story_summary(adventure, bank), bank
 
 

@@ -33,7 +33,8 @@ class Settings:
         anchor_step: tokens by which History's beginning moves on at least, in the cache-friendly layout.
         memory_candidates: how many memories, best first, are considered; None for 100, or one for every ten tokens
             of room if that is more.
-        ranking: how memories are ranked: `hybrid`, by meaning and by words, or `semantic`, by meaning alone.
+        ranking: how memories are ranked: `hybrid`, by meaning and by words; `semantic`, by meaning alone; or
+            `reranked`, by the cross-encoder that the bank was opened with.
         recent_actions: how many of the actions before the last one are a weaker part of the query, 0 to 16.
         near_duplicate: cosine of two memories from which on they tell the same event and only one of them goes in;
             0.9 to 1, or None to let all of them in.

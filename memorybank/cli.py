@@ -25,6 +25,7 @@ from memorybank.service.flags import SERVICE_FLAGS, SETTINGS, add_flags
 
 if TYPE_CHECKING:
     from memorybank.embedding import Embedder
+    from memorybank.search.reranking import Reranking
 
 __all__ = ["main", "program"]
 
@@ -113,7 +114,7 @@ def _add_reading(command: Callable[..., CommandParser]) -> None:
     search.add_argument("--max-tokens", type=int, metavar="N", help="what fits into so many tokens of o200k_base")
     search.add_argument("--min-similarity", type=float, metavar="X", help="from -1 to 1")
     search.add_argument(
-        "--ranking", default=DEFAULT_RANKING, help="hybrid: by meaning and by words (default); or semantic"
+        "--ranking", default=DEFAULT_RANKING, help="hybrid: by meaning and by words (default); semantic; or reranked"
     )
     search.add_argument(
         "--recent",
@@ -122,6 +123,7 @@ def _add_reading(command: Callable[..., CommandParser]) -> None:
         metavar="TEXT",
         help="a text before the query; repeatable, oldest first",
     )
+    search.add_argument("--reranker", metavar="NAME", help="cross-encoder for reranked: a folder, or a name on the hub")
     search.add_argument("--pinned-first", action="store_true", help="pinned memories before all others")
     search.add_argument("--explain", action="store_true", help="the parts of each score")
     command("check", _check, "Prove that database and index agree.")
@@ -136,8 +138,14 @@ def _embedder(given: argparse.Namespace) -> Embedder:
     return open_embedder(model, backend=given.backend, on_wait=note)
 
 
-def _with_model(given: argparse.Namespace, *, create: bool = False) -> MemoryBank:
-    return MemoryBank.open(given.db, given.bank, embedder=_embedder(given), create=create)
+def _with_model(given: argparse.Namespace, *, create: bool = False, **options: Any) -> MemoryBank:
+    return MemoryBank.open(given.db, given.bank, embedder=_embedder(given), create=create, **options)
+
+
+def _reranking(model: str | None) -> Reranking | None:
+    from memorybank.search.reranking import open_reranking
+
+    return None if model is None else open_reranking(model, on_wait=note)
 
 
 def _without_model(given: argparse.Namespace) -> MemoryBank:
@@ -212,7 +220,7 @@ def _list(given: argparse.Namespace) -> int:
 
 
 def _search(given: argparse.Namespace) -> int:
-    with _with_model(given) as bank:
+    with _with_model(given, reranking=_reranking(given.reranker)) as bank:
         found = bank.search(
             given.query,
             limit=given.limit,

@@ -35,7 +35,7 @@ async def make_context(call: Reading, request: Request, body: Json[ContextReques
         asked = body.read()
         if asked.commit:
             call.must_write()
-        context = pack(asked, request.app.state.tokenizers, call.bank, call.service.host.embedder)
+        context = pack(asked, request.app.state.tokenizers, call.bank, call.service.host)
         return json_response(context.to_dict())
 
     return await call.run(work)

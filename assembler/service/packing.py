@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from assembler.dynamic.memory_bank import Bank
     from assembler.service.schemas import ContextRequest
     from memorybank import MemoryBank
-    from memorybank.embedding import Embedder
+    from memorybank.host import BankHost
     from memorybank.memory import Recalled
 
 __all__ = ["Tokenizers", "pack"]
@@ -67,7 +67,7 @@ def pack(
     asked: ContextRequest,
     tokenizers: Tokenizers,
     stored: Callable[[str], MemoryBank],
-    embedder: Embedder | None,
+    host: BankHost,
 ) -> AssembledContext:
     """Return the context that a request asks for.
 
@@ -75,7 +75,7 @@ def pack(
         asked: the request.
         tokenizers: those that it may name.
         stored: gives a stored bank by its name.
-        embedder: embeds the memories of a document.
+        host: its models are those of a document's memories too.
 
     Raises:
         Problem: the document, a setting or their combination is at fault.
@@ -89,7 +89,7 @@ def pack(
         raise _at_fault("commit", "goes with `bank`: only a stored bank counts uses")
     if asked.bank is not None:
         adventure = with_story_summary(adventure, stored(asked.bank))
-    with _bank(asked.bank, adventure, stored, embedder) as bank, phase("assemble"):
+    with _bank(asked.bank, adventure, stored, host) as bank, phase("assemble"):
         try:
             context = assemble(adventure, bank, settings, anchor=asked.anchor)
         except ContextTooSmallError as error:
@@ -134,7 +134,7 @@ def _adventure(asked: ContextRequest) -> Adventure:
 
 @contextmanager
 def _bank(
-    name: str | None, adventure: Adventure, stored: Callable[[str], MemoryBank], embedder: Embedder | None
+    name: str | None, adventure: Adventure, stored: Callable[[str], MemoryBank], host: BankHost
 ) -> Iterator[Bank | None]:
     if not adventure.memory_bank:
         yield None
@@ -144,7 +144,7 @@ def _bank(
         yield EmptyBank()
     else:
         with phase("search"):
-            made = bank_of(adventure, embedder)
+            made = bank_of(adventure, host.embedder, reranking=host.reranking)
         with made:
             yield _Measured(made)
 

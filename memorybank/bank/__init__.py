@@ -21,12 +21,13 @@ from memorybank.bank.settings import BankSettings
 from memorybank.errors import InvalidInputError
 from memorybank.memory import Progress, Recalled
 from memorybank.search.answer import LAST_POOL, Question, answer
-from memorybank.search.ranking import DEFAULT_RANKING, checked_ranking
+from memorybank.search.ranking import DEFAULT_RANKING, RERANKED, checked_ranking
 from memorybank.text import clean
 
 if TYPE_CHECKING:
     from memorybank.embedding import Embedder
     from memorybank.search.live_index import LiveIndex
+    from memorybank.search.reranking import Reranking
     from memorybank.storage import Store
 
 __all__ = ["MemoryBank"]
@@ -57,6 +58,7 @@ class MemoryBank(BankSettings):
         embedder: Embedder | None = None,
         clock: Callable[[], datetime] | None = None,
         live: LiveIndex | None = None,
+        reranking: Reranking | None = None,
     ) -> None:
         """See `open`; this is for several banks on one store (`memorybank.host`), which `close` closes for all."""
         from memorybank.bank.story_writer import StoryWriter
@@ -65,6 +67,7 @@ class MemoryBank(BankSettings):
         model = ModelInUse(store, embedder)
         super().__init__(store, name, StoryWriter(store, name, model, _zoned(clock) if clock else _now), model)
         self._live = LiveIndex(store, name) if live is None else live
+        self._reranking = reranking
 
     @classmethod
     def open(
@@ -76,6 +79,7 @@ class MemoryBank(BankSettings):
         clock: Callable[[], datetime] | None = None,
         create: bool = True,
         verify_model: bool = True,
+        reranking: Reranking | None = None,
     ) -> Self:
         """Open a bank. It comes into being with its first memory.
 
@@ -88,6 +92,7 @@ class MemoryBank(BankSettings):
             create: make the file and its tables when they are not there.
             verify_model: False opens a bank of another model as well, to look at it, to tidy it up or to `reembed`
                 it; what needs the model raises `ModelMismatchError` then.
+            reranking: the cross-encoder of the ranking `reranked`, with its deadline.
 
         Raises:
             InvalidInputError: an argument is not what it should be.
@@ -99,7 +104,7 @@ class MemoryBank(BankSettings):
         inputs.checked_id(bank, what="the bank's name")
         store = open_store(place, create=create)
         try:
-            opened = cls(store, bank, embedder=embedder, clock=clock)
+            opened = cls(store, bank, embedder=embedder, clock=clock, reranking=reranking)
             if verify_model:
                 opened._model.verify(bank)
         except BaseException:
@@ -147,8 +152,9 @@ class MemoryBank(BankSettings):
                 passed over. A memory costs the tokens of its text and a line end. 1,000 are looked at.
             count_tokens: counts the tokens of a text; None counts those of o200k_base.
             min_similarity: leave out what is less similar, from -1 to 1.
-            ranking: `hybrid`: by meaning and by words, the cosine of the embeddings and BM25 fused; or `semantic`, the
-                cosine alone.
+            ranking: `hybrid`: by meaning and by words, the cosine of the embeddings and BM25 fused; `semantic`, the
+                cosine alone; or `reranked`, for which the bank must be opened with `reranking`: a cross-encoder reads
+                the best of `hybrid`, as far as its deadline allows.
             recent: the texts before the query, oldest first, as a weaker part of it: at most 16, and of each the last
                 2,000 characters.
             pinned_first: put all pinned memories before the others, however similar they are.
@@ -176,11 +182,24 @@ class MemoryBank(BankSettings):
             retellings=inputs.checked_flag(retellings, what="retellings"),
             recent=inputs.checked_recent(recent),
         )
+        if question.ranking == RERANKED and self._reranking is None:
+            raise InvalidInputError(
+                "the ranking 'reranked' needs a cross-encoder, and there is none: open the bank with reranking=…, or "
+                "give --reranker to the command"
+            )
         budget = None if max_tokens is None else inputs.checked_tokens(max_tokens)
         text = clean(query)[: inputs.MAX_TEXT]
         if not text or self._live.is_empty():
             return []
-        return answer(self._live, self._model, text, question, max_tokens=budget, count_tokens=count_tokens)
+        return answer(
+            self._live,
+            self._model,
+            text,
+            question,
+            max_tokens=budget,
+            count_tokens=count_tokens,
+            reranking=self._reranking,
+        )
 
     def reembed(self, embedder: Embedder | None = None, *, progress: Progress | None = None) -> int:
         """Compute all vectors anew, with another model or with the same: all or none.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["load"]
+__all__ = ["load", "quiet"]
 
 
 def load(profile: Profile, directory: Path) -> Loaded:
@@ -70,7 +70,7 @@ def _open(name: str, directory: Path) -> Any:
             f"Install it: pip install 'sentence-transformers>=5'"
         ) from error
     try:
-        with _quiet():
+        with quiet():
             model = SentenceTransformer(str(directory), local_files_only=True)
     except Exception as error:  # whatever a broken model directory makes of torch, transformers and safetensors
         raise ModelError(
@@ -81,7 +81,7 @@ def _open(name: str, directory: Path) -> Any:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep transformers from drawing a progress bar over the program's own output."""
     logging: Any = import_module("transformers.utils.logging")
     shown = logging.is_progress_bar_enabled()

@@ -23,6 +23,7 @@ from memorybank.storage import Store, open_store
 
 if TYPE_CHECKING:
     from memorybank.embedding import Embedder
+    from memorybank.search.reranking import Reranking
 
 __all__ = ["BankHost", "BankPage", "HostStats"]
 
@@ -64,6 +65,7 @@ class BankHost:
     Attributes:
         where: what messages call the database; without a password.
         embedder: the embedding model of all banks; None for the default one.
+        reranking: the cross-encoder of all banks, if there is one.
         keys: its API keys.
     """
 
@@ -74,12 +76,14 @@ class BankHost:
         embedder: Embedder | None = None,
         index_bytes: int = INDEX_BYTES,
         clock: Callable[[], datetime] | None = None,
+        reranking: Reranking | None = None,
     ) -> None:
         """See `open`."""
         self.where = store.where
         self.keys = KeyRing(store, clock)
         self._store = store
         self.embedder = embedder
+        self.reranking = reranking
         self._clock = clock
         self._ledger = IndexLedger(inputs.checked_limit(index_bytes, what="index_bytes", most=2**53))
         self._banks: OrderedDict[str, tuple[MemoryBank, LiveIndex]] = OrderedDict()
@@ -95,6 +99,7 @@ class BankHost:
         index_bytes: int = INDEX_BYTES,
         clock: Callable[[], datetime] | None = None,
         create: bool = True,
+        reranking: Reranking | None = None,
     ) -> Self:
         """Open a database.
 
@@ -104,6 +109,7 @@ class BankHost:
             index_bytes: memory for the indexes of the banks used last.
             clock: gives the present time with its zone; None for the computer's clock.
             create: make the database and its tables when they are not there.
+            reranking: the cross-encoder of the ranking `reranked`, for all banks.
 
         Raises:
             InvalidInputError: an argument is not what it should be.
@@ -111,7 +117,7 @@ class BankHost:
         """
         store = open_store(place, create=create)
         try:
-            return cls(store, embedder=embedder, index_bytes=index_bytes, clock=clock)
+            return cls(store, embedder=embedder, index_bytes=index_bytes, clock=clock, reranking=reranking)
         except BaseException:
             store.close()
             raise
@@ -134,7 +140,14 @@ class BankHost:
         with self._lock:
             if name not in self._banks:
                 live = LiveIndex(self._store, name, on_use=self._ledger.used)
-                bank = MemoryBank(self._store, name, embedder=self.embedder, clock=self._clock, live=live)
+                bank = MemoryBank(
+                    self._store,
+                    name,
+                    embedder=self.embedder,
+                    clock=self._clock,
+                    live=live,
+                    reranking=self.reranking,
+                )
                 self._banks[name] = bank, live
             self._banks.move_to_end(name)
             bank = self._banks[name][0]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from memorybank.errors import InvalidInputError
 from memorybank.memory import Recalled
-from memorybank.search.ranking import POOL, Candidates, Ranked, fill, rank
+from memorybank.search.ranking import POOL, RERANKED, Candidates, Ranked, fill, rank
 
 if TYPE_CHECKING:
     from memorybank.bank.model import ModelInUse
     from memorybank.search.live_index import Asked, LiveIndex
+    from memorybank.search.reranking import Reranking
     from memorybank.storage import StoredMemory
 
 __all__ = ["LAST_POOL", "Costs", "Question", "answer"]
@@ -45,6 +46,7 @@ def answer(
     *,
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] | None = None,
+    reranking: Reranking | None = None,
 ) -> list[Recalled]:
     """Return what `MemoryBank.search` returns, for a query with something in it."""
     from memorybank.search.live_index import Asked
@@ -55,10 +57,15 @@ def answer(
         query_vector(embedder, query, question.recent),
         k=POOL,
         guard=partial(model.guard, model=embedder),
-        terms=query_terms(query, question.recent) if question.ranking == "hybrid" else None,
+        terms=query_terms(query, question.recent) if question.ranking != "semantic" else None,
         with_pinned=question.pinned_first,
     )
-    ranked = partial(_ranked, live, asked, question)
+    ranked: Callable[[int], list[Recalled]] = partial(_ranked, live, asked, question)
+    if question.ranking == RERANKED and reranking is not None:
+        from memorybank.search.reranking import Reranked
+
+        read = " ".join([*question.recent, query])
+        ranked = Reranked(ranked, read, reranking, pinned_first=question.pinned_first, explain=question.explain)
     if max_tokens is None:
         return ranked(question.limit)
     return _within(ranked, question.limit, max_tokens, Costs(count_tokens or _default_counter()))

@@ -24,6 +24,7 @@ __all__ = [
     "LEXICAL",
     "POOL",
     "RANKINGS",
+    "RERANKED",
     "Candidates",
     "Ranked",
     "checked_ranking",
@@ -42,6 +43,8 @@ DECIMALS = 6
 SAME = 0.9995
 """Similarity from which on a memory says just what was asked for: in `hybrid` such ones come first."""
 DEFAULT_RANKING = "hybrid"
+RERANKED = "reranked"
+"""The mode in which a cross-encoder reads the best of `hybrid` (`reranking.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,11 @@ def _hybrid(given: Candidates, size: int) -> Parts:
     }
 
 
-RANKINGS: Mapping[str, Callable[[Candidates, int], Parts]] = {"semantic": _semantic, "hybrid": _hybrid}
+RANKINGS: Mapping[str, Callable[[Candidates, int], Parts]] = {
+    "semantic": _semantic,
+    "hybrid": _hybrid,
+    RERANKED: _hybrid,
+}
 """Ranking modes by name: each scores all candidates of one search together, in a bank of so many memories."""
 
 

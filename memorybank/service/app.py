@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from memorybank.errors import MemoryBankError
 from memorybank.service.access import Doorkeeper
 from memorybank.service.calls import Service
-from memorybank.service.embedding import ServiceEmbedder
+from memorybank.service.embedding import ServiceEmbedder, load_reranker
 from memorybank.service.gate import Gate
 from memorybank.service.handling import answer_error
 from memorybank.service.metrics import Metrics
@@ -114,6 +114,8 @@ def _lifespan(
     async def life(_: FastAPI) -> AsyncIterator[None]:
         if embedder is not None:
             embedder.warm_up()
+        if service.host.reranking is not None:
+            load_reranker(service.host.reranking)
         service.story_work.start()
         try:
             yield

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memorybank.host import BankHost
+    from memorybank.search.reranking import Reranking
     from memorybank.service.settings import ServiceSettings
 
-__all__ = ["ServiceEmbedder", "open_service_host"]
+__all__ = ["ServiceEmbedder", "load_reranker", "open_service_host"]
 
 log = logging.getLogger(__name__)
 
@@ -135,4 +136,26 @@ def open_service_host(settings: ServiceSettings) -> BankHost:
     model = open_embedder(settings.model, backend=settings.backend, cache=None)
     cache = None if settings.model.startswith("hashing-") else default_cache()
     embedder = ServiceEmbedder(model, cache=cache, max_queued=settings.max_queued_texts)
-    return BankHost.open(settings.db, embedder=embedder, index_bytes=settings.index_bytes)
+    return BankHost.open(
+        settings.db, embedder=embedder, index_bytes=settings.index_bytes, reranking=_reranking(settings)
+    )
+
+
+def _reranking(settings: ServiceSettings) -> Reranking | None:
+    if settings.reranker is None:
+        return None
+    from memorybank.search.reranking import open_reranking
+
+    return open_reranking(settings.reranker, seconds=settings.rerank_seconds)
+
+
+def load_reranker(reranking: Reranking) -> None:
+    """Load a cross-encoder in the background, so that the first searches need not wait for it."""
+
+    def load() -> None:
+        try:
+            reranking.model.load()
+        except Exception as error:  # a search goes without it, and it is tried again
+            log.error("the reranker cannot be used: %s", error)
+
+    threading.Thread(target=load, name="memorybank-reranker", daemon=True).start()

@@ -25,6 +25,8 @@ FLAGS: dict[str, Flag] = {
     "port": Flag("N", "port to listen at; 0 takes a free one (8080)"),
     "model": Flag("NAME", "embedding model of all banks; see `memorybank models` (all-MiniLM-L6-v2)"),
     "backend": Flag("NAME", "what runs the model: auto, torch, onnx or onnx-int8 (auto)"),
+    "reranker": Flag("NAME", "cross-encoder of the ranking reranked: a folder, or a name on the hub (none)"),
+    "rerank_seconds": Flag("N", "that it may take for a search; beyond, the order is that of hybrid (0.5)"),
     "index_bytes": Flag("N", "memory for indexes, in bytes (1 GiB)"),
     "threads": Flag("N", "calls that run at the same time (8)"),
     "waiting": Flag("N", "calls that may wait (128)"),

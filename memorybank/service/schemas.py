@@ -241,7 +241,8 @@ class SearchRequest(Taken):
     )
     ranking: str = Field(
         DEFAULT_RANKING,
-        description="by meaning and by words, or by meaning alone",
+        description="by meaning and by words; by meaning alone; or the best of the first in the order of the server's "
+        "cross-encoder, if it was started with one",
         examples=["hybrid"],
         json_schema_extra={"enum": list(RANKINGS)},
     )

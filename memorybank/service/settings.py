@@ -29,6 +29,9 @@ class ServiceSettings(BaseSettings):
         port: 0 takes a free one.
         model: embedding model of all banks.
         backend: what runs it; `auto` is ONNX Runtime where there is no GPU and `memorybank export-onnx` was run.
+        reranker: cross-encoder of the ranking `reranked`: a folder, or a name on the model hub; without one, a search
+            that asks for that ranking is refused.
+        rerank_seconds: that it may take for a search; beyond, the order is that of `hybrid`.
         index_bytes: memory for indexes.
         threads: calls that run at the same time.
         waiting: calls that may wait; one more is answered 503 with `Retry-After`.
@@ -64,6 +67,8 @@ class ServiceSettings(BaseSettings):
     port: int = Field(8080, ge=0, le=65_535)
     model: str = DEFAULT_MODEL
     backend: Literal["auto", "torch", "onnx", "onnx-int8"] = "auto"
+    reranker: str | None = None
+    rerank_seconds: float = Field(0.5, gt=0, lt=3600)
     index_bytes: int = Field(1 << 30, ge=1, le=2**53)
     threads: int = Field(8, ge=1, le=256)
     waiting: int = Field(128, ge=0, le=100_000)
