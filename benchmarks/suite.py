@@ -21,7 +21,7 @@ SUMMARIES = {
     "assembly_peers": "the newest messages that fit: assemble() beside LangChain and LlamaIndex",
     "fidelity": "contexts over their limit and room left unused, in 10,000 random adventures for each tokenizer",
     "prefix": "how much of a prompt begins as on the turn before, by layout and anchor step, in a real campaign",
-    "triggers": "building a trigger index and matching a window of actions with it",
+    "triggers": "building a trigger index and matching actions with it, beside one regular expression per key",
     "search": "MemoryBank.search beside the embedding, in banks of up to 100,000 memories",
     "stores": "adding, searching and deleting, beside mem0, Chroma, txtai and LanceDB, up to 1,000,000 memories",
     "embedding": "the embedding model run by torch and by ONNX Runtime: start, speed, memory, and adding memories",

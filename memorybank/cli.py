@@ -18,7 +18,7 @@ from memorybank.bank import MemoryBank
 from memorybank.cli_models import add_model_commands
 from memorybank.cli_operator import add_operator_commands
 from memorybank.console import CommandParser, end_process, note, progress_bar, run_command, shown
-from memorybank.errors import InvalidInputError, MemoryBankError
+from memorybank.errors import BankNotFoundError, InvalidInputError, MemoryBankError
 from memorybank.memory import Memory, NewMemory
 from memorybank.search.ranking import DEFAULT_RANKING
 from memorybank.service.flags import SERVICE_FLAGS, SETTINGS, add_flags
@@ -257,6 +257,8 @@ def _reembed(given: argparse.Namespace) -> int:
 
 def _check(given: argparse.Namespace) -> int:
     with _without_model(given) as bank:
+        if not bank.exists():  # a mistyped name would be sound
+            raise BankNotFoundError(f"there is no bank {given.bank!r} in {given.db}: `memorybank banks` lists them")
         report = bank.check()
     if given.json:
         output.print_json({"ok": report.ok, **asdict(report)})

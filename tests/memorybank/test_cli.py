@@ -235,6 +235,11 @@ def test_what_is_forgotten_is_said(shell: Shell) -> None:
     assert "memorybank restore" in shell.errors
 
 
+def test_a_mistyped_bank_is_not_called_sound(shell: Shell) -> None:
+    shell.run("add", "x")
+    assert "there is no bank 'defualt'" in shell.refused("check", "--bank", "defualt")
+
+
 def test_check_ends_with_1_when_they_disagree(shell: Shell) -> None:
     shell.run("add", "x")
     with MemoryBank.open(shell.database, embedder=HashingEmbedder()) as bank, bank._store._writing() as connection:
