@@ -1,0 +1,96 @@
+"""A context in its order: a few lines before History, History as one run of blocks, a few lines behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from assembler.blocks import joins_line_end
+from assembler.report import Line
+
+__all__ = ["Arranged", "Run"]
+
+
+@dataclass(slots=True)
+class Run:
+    """The actions of History that are in: hundreds in every context, so there is no line for each.
+
+    Attributes:
+        texts: their blocks, oldest first.
+        seams: the numbers of those that may join with the line end before them.
+        tokens: what they cost, each by itself.
+        cost: returns what one of them costs by itself, by its number.
+        used: what those cost here that cost something else here, by their numbers.
+    """
+
+    texts: Sequence[str]
+    seams: list[int]
+    tokens: int
+    cost: Callable[[int], int]
+    used: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def tokens_used(self) -> int:
+        """What they cost here."""
+        return self.tokens + sum(used - self.cost(number) for number, used in self.used.items())
+
+
+@dataclass
+class Arranged:
+    """All blocks of a context; a block has a number, from 0.
+
+    Attributes:
+        before: the lines before History.
+        run: History.
+        behind: the lines behind it.
+    """
+
+    before: list[Line]
+    run: Run
+    behind: list[Line]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The blocks, without their line ends."""
+        return [*(line.block for line in self.before), *self.run.texts, *(line.block for line in self.behind)]
+
+    @cached_property
+    def text(self) -> str:
+        """The whole context."""
+        return "\n".join(self.texts)
+
+    @property
+    def cost(self) -> int:
+        """Return what the blocks cost, each by itself."""
+        return self.run.tokens + sum(line.used for line in self.before) + sum(line.used for line in self.behind)
+
+    @cached_property
+    def seams(self) -> list[int]:
+        """The numbers of the blocks that may join with the line end of the block before them."""
+        first = len(self.before)
+        behind = first + len(self.run.texts)
+        found = [number for number, line in enumerate(self.before) if joins_line_end(line.block)]
+        found += [first + number for number in self.run.seams]
+        found += [number for number, line in enumerate(self.behind, behind) if joins_line_end(line.block)]
+        return found[1:] if found[:1] == [0] else found  # nothing stands before the first block
+
+    def cost_of(self, number: int) -> int:
+        """Return what a block costs by itself."""
+        line = self._line(number)
+        return self.run.cost(number - len(self.before)) if line is None else line.used
+
+    def use(self, number: int, tokens: int) -> None:
+        """Note what a block costs in this context."""
+        line = self._line(number)
+        if line is None:
+            self.run.used[number - len(self.before)] = tokens
+        else:
+            line.used = tokens
+
+    def _line(self, number: int) -> Line | None:
+        """Return the line of a block, None if it stands in History."""
+        if number < len(self.before):
+            return self.before[number]
+        number -= len(self.before) + len(self.run.texts)
+        return self.behind[number] if number >= 0 else None
