@@ -210,7 +210,7 @@ class _Packed:
                     yield Candidate(line, section.needs(line), take, leave)
 
     def explain(self, room: int) -> None:
-        """Say again why history ends where it does."""
+        """Say why history ends where it does, given the tokens that are left."""
         self.history.explain(room)
 
     def give_up(self, tokens: int) -> None:

@@ -66,7 +66,7 @@ class Packed(Protocol):
         ...
 
     def explain(self, room: int) -> None:
-        """Say again why history ends where it does, after a candidate has gone in."""
+        """Say why history ends where it does, after an action has gone in as a candidate."""
         ...
 
 
@@ -124,6 +124,7 @@ class _Fitting:
         """Take in one item of which the exact count finds that it fits; whether there was one."""
         room = self._size - tokens
         adds_up = tokens == context.cost and not context.seams and not self._has_given_up
+        adds_up = adds_up and not self._tokenizer.is_estimate  # which rounds each block
         for candidate in self._packed.candidates(room + SLACK, joining=adds_up):
             if candidate.line.reason == OVER_EXACTLY:
                 continue  # it was given up, in the order of the rules
@@ -131,7 +132,8 @@ class _Fitting:
             candidate.take()
             found = self._count(self._packed.arranged())
             if found <= self._size:
-                self._packed.explain(self._size - found)
+                if candidate.line.section == "history":
+                    self._packed.explain(self._size - found)
                 return True
             candidate.leave(no_room(found - tokens, room) if candidate.needs <= room else reason)
         return False
