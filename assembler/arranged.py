@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from assembler.blocks import joins_line_end
+from assembler.dynamic.ledger import Run
 from assembler.report import Line
 
-__all__ = ["Arranged", "Run"]
-
-
-@dataclass(slots=True)
-class Run:
-    """The actions of History that are in: hundreds in every context, so there is no line for each.
-
-    Attributes:
-        texts: their blocks, oldest first.
-        seams: the numbers of those that may join with the line end before them.
-        tokens: what they cost, each by itself.
-        cost: returns what one of them costs by itself, by its number.
-        used: what those cost here that cost something else here, by their numbers.
-    """
-
-    texts: Sequence[str]
-    seams: list[int]
-    tokens: int
-    cost: Callable[[int], int]
-    used: dict[int, int] = field(default_factory=dict)
-
-    @property
-    def tokens_used(self) -> int:
-        """What they cost here."""
-        return self.tokens + sum(used - self.cost(number) for number, used in self.used.items())
+__all__ = ["Arranged"]
 
 
 @dataclass
@@ -58,18 +34,19 @@ class Arranged:
     @cached_property
     def text(self) -> str:
         """The whole context."""
-        return "\n".join(self.texts)
+        before, behind = (line.block for line in self.before), (line.block for line in self.behind)
+        return "\n".join([*before, *self.run.pieces, *behind])
 
     @property
     def cost(self) -> int:
-        """Return what the blocks cost, each by itself."""
+        """What the blocks cost, each by itself."""
         return self.run.tokens + sum(line.used for line in self.before) + sum(line.used for line in self.behind)
 
     @cached_property
     def seams(self) -> list[int]:
         """The numbers of the blocks that may join with the line end of the block before them."""
         first = len(self.before)
-        behind = first + len(self.run.texts)
+        behind = first + len(self.run)
         found = [number for number, line in enumerate(self.before) if joins_line_end(line.block)]
         found += [first + number for number in self.run.seams]
         found += [number for number, line in enumerate(self.behind, behind) if joins_line_end(line.block)]
@@ -92,5 +69,5 @@ class Arranged:
         """Return the line of a block, None if it stands in History."""
         if number < len(self.before):
             return self.before[number]
-        number -= len(self.before) + len(self.run.texts)
+        number -= len(self.before) + len(self.run)
         return self.behind[number] if number >= 0 else None

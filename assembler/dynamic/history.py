@@ -11,9 +11,8 @@ from __future__ import annotations
 from itertools import repeat
 
 from assembler.action_log import Action, ActionLog
-from assembler.arranged import Run
 from assembler.blocks import BlockMaker
-from assembler.dynamic.ledger import ledger_of
+from assembler.dynamic.ledger import Run, ledger_of
 from assembler.report import Line, Section, Verdict, no_room
 
 __all__ = ["History", "InContext"]
@@ -78,8 +77,7 @@ class History:
 
     def run(self) -> Run:
         """Return what is in the context."""
-        ledger, start, end = self._ledger, self._start, self._end
-        return Run(ledger.texts(start, end), ledger.seams(start, end), self.tokens, lambda n: ledger.cost(start + n))
+        return Run(self._ledger, self._start, self._end)
 
     def fill(self, room: int) -> int:
         """Extend the run to older actions as far as the room goes; return the tokens that this took.

@@ -17,8 +17,10 @@ from typing import TypeVar
 from assembler.action_log import Action, ActionLog
 from assembler.blocks import Block, BlockMaker, joins_line_end
 
-__all__ = ["Ledger", "ledger_of"]
+__all__ = ["Ledger", "Run", "ledger_of"]
 
+CHUNK = 64
+"""Blocks that are joined once."""
 MOST_LEDGERS = 4
 """Ledgers of one log, each for a tokenizer of its own; the oldest one goes."""
 
@@ -29,6 +31,9 @@ _making = threading.Lock()
 class _Side:
     """The actions with text in one direction from where the ledger begins, nearest first: three words for each.
 
+    The texts of whole chunks are joined once, for as long as a context holds them: to touch thousands of short texts
+    on every turn takes longer than to copy them.
+
     Attributes:
         texts: of their blocks.
         places: where they stand in the log.
@@ -36,9 +41,12 @@ class _Side:
         seams: indexes of those that may join with the line end before them.
     """
 
-    __slots__ = ("places", "seams", "sums", "texts")
+    __slots__ = ("_chunks", "_step", "places", "seams", "sums", "texts")
 
-    def __init__(self) -> None:
+    def __init__(self, step: int) -> None:
+        """Begin with nothing; `step` is 1 where the nearest action is the oldest, -1 where it is the newest."""
+        self._step = step
+        self._chunks: dict[int, str] = {}
         self.texts: list[str] = []
         self.places = array("q")
         self.sums = array("q", [0])
@@ -60,7 +68,24 @@ class _Side:
 
     def costs(self, start: int, end: int) -> list[int]:
         """Return the tokens of the blocks between two indexes."""
-        return list(map(sub, self.sums[start + 1 : end + 1], self.sums[start:end]))
+        return list(map(sub, self.sums[start + 1 : end + 1], self.sums[start:end]))[:: self._step]
+
+    def pieces(self, start: int, end: int) -> list[str]:
+        """Return the texts of the blocks between two indexes, oldest first, many in one piece where that is at hand."""
+        first, last = -(-start // CHUNK), end // CHUNK
+        if first >= last:
+            return self.texts[start:end][:: self._step]
+        pieces = self.texts[start : first * CHUNK]
+        pieces += [self._chunks.get(number) or self._join(number) for number in range(first, last)]
+        pieces += self.texts[last * CHUNK : end]
+        if len(self._chunks) > 2 * (last - first) + 4:  # the game has gone on: what it has left behind may go
+            self._chunks = {number: self._join(number) for number in range(first, last)}
+        return pieces[:: self._step]
+
+    def _join(self, number: int) -> str:
+        texts = self.texts[number * CHUNK : (number + 1) * CHUNK]
+        chunk = self._chunks[number] = "\n".join(texts[:: self._step])
+        return chunk
 
 
 class Ledger:
@@ -81,7 +106,7 @@ class Ledger:
         self.actions = actions
         self.begin = begin
         self._blocks = blocks
-        self._newer, self._older = _Side(), _Side()
+        self._newer, self._older = _Side(1), _Side(-1)
         self._ahead, self._behind = begin, begin - 1  # the places to be read next
         self._lock = threading.Lock()
 
@@ -166,6 +191,11 @@ class Ledger:
         """Return the texts of a run of blocks, oldest first."""
         return _between(self._newer.texts, self._older.texts, start, end)
 
+    def pieces(self, start: int, end: int) -> list[str]:
+        """Return the texts of a run of blocks, oldest first, some of them joined."""
+        older = self._older.pieces(max(0, -end), -start) if start < 0 else []
+        return older + self._newer.pieces(max(0, start), end) if end > 0 else older
+
     def ids(self, start: int, end: int) -> list[str]:
         """Return the ids of a run of actions, oldest first."""
         actions = self.actions
@@ -173,7 +203,7 @@ class Ledger:
 
     def costs(self, start: int, end: int) -> list[int]:
         """Return the tokens of each block of a run, oldest first."""
-        older = self._older.costs(max(0, -end), -start)[::-1] if start < 0 else []
+        older = self._older.costs(max(0, -end), -start) if start < 0 else []
         return older + self._newer.costs(max(0, start), end) if end > 0 else older
 
     def seams(self, start: int, end: int) -> list[int]:
@@ -187,8 +217,54 @@ class Ledger:
 def _between(newer: Sequence[T], older: Sequence[T], start: int, end: int) -> Sequence[T]:
     if start >= 0:
         return newer[start:end]
-    back = older[max(0, -end) : -start][::-1]
+    back = older[-start - 1 : -end - 1 if end < 0 else None : -1]
     return [*back, *newer[:end]] if end > 0 else back
+
+
+class Run:
+    """The actions of History that are in a context: there are hundreds, so nothing is kept for each of them.
+
+    Attributes:
+        used: what those cost here that cost something else here than by themselves, by their numbers: 0 is the oldest.
+    """
+
+    def __init__(self, ledger: Ledger, start: int, end: int) -> None:
+        """Hold the actions from one index of a ledger to before another."""
+        self._ledger = ledger
+        self._start, self._end = start, end
+        self.used: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return self._end - self._start
+
+    @property
+    def tokens(self) -> int:
+        """What they cost, each by itself."""
+        return self._ledger.before(self._end) - self._ledger.before(self._start)
+
+    @property
+    def tokens_used(self) -> int:
+        """What they cost here."""
+        return self.tokens + sum(used - self.cost(number) for number, used in self.used.items())
+
+    def cost(self, number: int) -> int:
+        """Return what one of them costs by itself."""
+        return self._ledger.cost(self._start + number)
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """Their blocks, oldest first."""
+        return self._ledger.texts(self._start, self._end)
+
+    @property
+    def pieces(self) -> list[str]:
+        """Their blocks, oldest first, some of them joined."""
+        return self._ledger.pieces(self._start, self._end)
+
+    @property
+    def seams(self) -> list[int]:
+        """The numbers of the blocks that may join with the line end before them."""
+        return self._ledger.seams(self._start, self._end)
 
 
 def ledger_of(log: ActionLog, blocks: BlockMaker) -> Ledger:
