@@ -11,7 +11,7 @@ from typing import cast
 from assembler import Adventure
 from assembler.blocks import shown
 from assembler.layout import HEADERS, ORDERS, RECENT_STORY
-from assembler.report import Line, Report
+from assembler.report import Line, Report, Section
 from assembler.settings import Layout
 from memorybank.memory import NewMemory
 from memorybank.text import clean
@@ -69,6 +69,9 @@ def could_have_gone_in(report: Report, room: int, adventure: Adventure, tokenize
 def text_of(report: Report, adventure: Adventure, other: Line | None = None) -> str:
     """Return the text of a context by its report, with one line more if one is given, at its place."""
     lines = [line for line in report.lines if line.item != "header" and (line.kept or line is other)]
+    headed = {line.section for line in report.lines if line.item == "header" and line.kept}
+    if other is not None and other.section in HEADERS:
+        headed.add(other.section)
     blocks: list[str] = []
     for place in ORDERS[cast(Layout, report.layout)]:
         found = [line for line in lines if line.section == place]
@@ -76,10 +79,9 @@ def text_of(report: Report, adventure: Adventure, other: Line | None = None) -> 
             found.reverse()
         elif place == "memory_bank":
             found.sort(key=lambda line: _place_in_story(line, adventure))
-        if place == RECENT_STORY and any(line.section == "last_action" for line in lines):
-            blocks.append(HEADERS["last_action"])
-        elif found and place in ("story_cards", "memory_bank"):
-            blocks.append(HEADERS[found[0].section])
+        section = cast(Section, "last_action" if place == RECENT_STORY else place)
+        if section in headed and place != "last_action":  # whose header stands apart
+            blocks.append(HEADERS[section])
         blocks += [line.block for line in found]
     return "\n".join(blocks)
 

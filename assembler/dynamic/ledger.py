@@ -129,9 +129,9 @@ class Ledger:
     def has(self, index: int) -> bool:
         """Whether there is an action of that index; not more than one action older than those that were read."""
         with self._lock:
-            if index < -len(self._older.places):
+            if index <= -len(self._older.sums):
                 self._read_back(self._older.sums[-1], 0)
-            return index >= -len(self._older.places)
+            return index > -len(self._older.sums)
 
     def reach(self, end: int, room: int, floor: int | None = None) -> int:
         """Return the index of the oldest action of the longest unbroken run that costs at most `room` tokens.
@@ -139,7 +139,7 @@ class Ledger:
         It reads no more of the log than the run and one older action.
 
         Args:
-            end: the index behind the run.
+            end: the index behind the run, up to which there are actions (`has`).
             room: tokens.
             floor: the place in the log of an action than which the run has no older one.
         """
