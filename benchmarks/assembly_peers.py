@@ -17,6 +17,7 @@ from typing import Any
 from assembler import Action, Adventure, Settings, assemble
 from assembler.blocks import shown
 from assembler.context import AssembledContext
+from assembler.report import Report
 from benchmarks.measuring import Progress, Recorder, Timer, silent
 from benchmarks.peers import Peer, PeerFailedError, PeerMissingError, PeerTooSlowError
 from benchmarks.peers.process import timer_of
@@ -179,17 +180,17 @@ class _Played:
         self._turn = game.turn_read if read else game.turn
         self._times = Timer()
         self._calls: list[int] = []
-        self._contexts: list[AssembledContext] = []
+        self._reports: list[Report] = []
 
     def play(self, action: Action) -> None:
         """Play a turn, timed."""
         before = self._tokenizer.calls
-        self._contexts.append(self._times.time(partial(self._turn, action)))
+        self._reports.append(self._times.time(partial(self._turn, action)).report)  # a game keeps no old texts
         self._calls.append(self._tokenizer.calls - before)
 
     def answer(self) -> dict[str, Any]:
         """Return what a peer answers; only now are the lines of the reports read."""
-        kept = [sum(line.kept and line.item != "header" for line in one.report.lines) for one in self._contexts]
+        kept = [sum(line.kept and line.item != "header" for line in report.lines) for report in self._reports]
         return {"calls": self._calls, "kept": kept, "times": {"wall": self._times.wall, "cpu": self._times.cpu}}
 
 
