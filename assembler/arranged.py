@@ -37,7 +37,7 @@ class Arranged:
         before, behind = (line.block for line in self.before), (line.block for line in self.behind)
         return "\n".join([*before, *self.run.pieces, *behind])
 
-    @property
+    @cached_property
     def cost(self) -> int:
         """What the blocks cost, each by itself."""
         return self.run.tokens + sum(line.used for line in self.before) + sum(line.used for line in self.behind)

@@ -20,7 +20,7 @@ class HeadedSection:
     @property
     def tokens(self) -> int:
         """Tokens used, the header's included."""
-        return self._header.used + sum(line.used for line in self.items)
+        return self._header.used + sum(line.used for line in self.items) if self._header.kept else 0
 
     @property
     def lines(self) -> list[Line]:

@@ -148,6 +148,11 @@ class Memories(HeadedSection):
         super().put_in(line)
         self._told[self._event(line)] = line.item
 
+    def give_up(self, line: Line, reason: str) -> None:
+        """Leave out a memory that was in; another telling of its event may go in."""
+        super().give_up(line, reason)
+        self._told.pop(self._event(line), None)
+
     def reset(self) -> None:
         """Leave everything out, to be packed again."""
         super().reset()
