@@ -5,9 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 from assembler.errors import AdventureError
+
+if TYPE_CHECKING:
+    from assembler.dynamic.ledger import Ledger
+    from memorybank.tokenizer import Tokenizer
 
 __all__ = ["KINDS", "Action", "ActionKind", "ActionLog"]
 
@@ -62,12 +66,16 @@ class ActionLog(Sequence[Action]):
     (1, 2, 1, None)
     """
 
-    __slots__ = ("_actions", "_length", "_positions")
+    __slots__ = ("_actions", "_length", "_positions", "ledgers")
+
+    ledgers: dict[Tokenizer, Ledger]
+    """What its actions cost, by tokenizer: shared as the storage is. `dynamic/ledger.py` writes in it."""
 
     def __init__(self, actions: Iterable[Action] = ()) -> None:
         self._actions = list(actions)
         self._length = len(self._actions)
         self._positions = {action.id: position for position, action in enumerate(self._actions)}
+        self.ledgers = {}
         if len(self._positions) < self._length:
             self._raise_duplicate()
 
@@ -94,9 +102,15 @@ class ActionLog(Sequence[Action]):
                 return ActionLog([*self._actions[: self._length], action])
             grown = ActionLog.__new__(ActionLog)
             grown._actions, grown._positions, grown._length = self._actions, self._positions, self._length + 1
+            grown.ledgers = self.ledgers
             self._actions.append(action)
             self._positions[action.id] = self._length
             return grown
+
+    @property
+    def storage(self) -> Sequence[Action]:
+        """The actions of this log and, behind them, of those that have grown from it. It grows at its end alone."""
+        return self._actions
 
     def position(self, action_id: str) -> int | None:
         """Return where the action with that id stands, counted from 0, or None."""
@@ -134,6 +148,10 @@ class ActionLog(Sequence[Action]):
         return list(self) == list(other) if isinstance(other, ActionLog) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[type[ActionLog], tuple[list[Action]]]:
+        """A copy has its own actions, and no ledger."""
+        return ActionLog, (list(self),)
 
     def __repr__(self) -> str:
         return f"<ActionLog of {self._length} actions>"

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from assembler.action_log import Action, ActionLog
@@ -125,7 +126,9 @@ class Adventure:
         log = self.actions
         for action in actions:
             log = log.append(action)
-        return replace(self, actions=log)
+        grown = copy.copy(self)  # all the rest was checked when this one was made
+        object.__setattr__(grown, "actions", log)
+        return grown
 
     @property
     def last_action(self) -> Action | None:

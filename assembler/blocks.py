@@ -8,14 +8,13 @@ are the same wherever it stands, the cost of a context is the sum of its blocks,
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from assembler.action_log import Action
 from memorybank.text import clean
 from memorybank.tokenizer import Tokenizer
 
-__all__ = ["Block", "BlockMaker", "block_maker", "shown"]
+__all__ = ["Block", "BlockMaker", "block_maker", "joins_line_end", "shown"]
 
 QUOTE = "> "
 """Stands before what the player did or said, unless the text begins with `>` already."""
@@ -46,6 +45,11 @@ def shown(action: Action) -> str:
     return QUOTE + text if action.kind in ("do", "say") and not text.startswith(">") else text
 
 
+def joins_line_end(text: str) -> bool:
+    """Whether a block of that text can have other tokens behind a line end than alone: with a slash, in o200k_base."""
+    return text[:1] == "/"
+
+
 class BlockMaker:
     """Makes blocks and remembers their costs, for one tokenizer.
 
@@ -71,13 +75,6 @@ class BlockMaker:
         key = (text, prefix, suffix if last else suffix + "\n")
         block = self._young.get(key)
         return block if block is not None else self._remember(key, suffix)
-
-    def actions(self, actions: Iterable[Action]) -> Iterator[tuple[Action, Block]]:
-        """Return each action with its block, like `action`; a whole history is read in one pass."""
-        young, remember = self._young.get, self._remember
-        for action in actions:
-            key = (action.text, QUOTE if action.kind in ("do", "say") else "", "\n")
-            yield action, young(key) or remember(key, "")
 
     def action(self, action: Action, *, last: bool = False) -> Block:
         """Return the block of an action: what the player did or said stands behind `> ` (SPEC.md section 5)."""

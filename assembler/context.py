@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from assembler.adventure import Adventure
-from assembler.blocks import BlockMaker, block_maker
+from assembler.arranged import Arranged
+from assembler.blocks import BlockMaker, block_maker, joins_line_end
 from assembler.budget import Shares, card_window, required_limit, split
 from assembler.dynamic.history import History
 from assembler.dynamic.memory_bank import Bank, Memories
 from assembler.dynamic.story_cards import StoryCards
 from assembler.dynamic.triggers import Match, trigger_index, triggers_of
 from assembler.errors import ContextTooSmallError
-from assembler.exact import count_exactly
+from assembler.exact import OVER_EXACTLY, Candidate, count_exactly
 from assembler.layout import arrange
-from assembler.report import Line, Part, Report
+from assembler.report import Line, Part, Report, UnreadLines
 from assembler.required import PRIORITY, pack_required
 from assembler.settings import Settings
 
 __all__ = ["AssembledContext", "Message", "assemble"]
-
-
-OVER_EXACTLY = "the exact count of the whole context was over its size"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,7 @@ class AssembledContext:
     @property
     def recalled(self) -> tuple[str, ...]:
         """The ids of the memories in it; `MemoryBank.mark_used` counts them once the context is really sent."""
-        lines = self.report.lines
-        return tuple(
-            line.item for line in lines if line.section == "memory_bank" and "rank" in line.details and line.kept
-        )
+        return tuple(line.item for line in self.report.lines_of("memory_bank") if "rank" in line.details and line.kept)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that the command line prints with `--json` (SPEC.md section 11)."""
@@ -99,7 +96,7 @@ def assemble(
     limit = required_limit(size, settings.required_percent)
 
     required = pack_required(adventure, context_size=size, limit=limit, layout=layout, blocks=blocks)
-    left = size - sum(line.used for line in required)
+    left = max(0, size - sum(line.used for line in required))
     shares = split(
         left,
         memory_bank=bank is not None,
@@ -107,51 +104,45 @@ def assemble(
         memory_bank_percent=settings.memory_bank_percent,
     )
     matches = _matches(adventure, shares)
-    dynamic = _Dynamic(adventure, bank, matches, settings, blocks, anchor if layout == "cache_friendly" else None)
-    dynamic.pack(left, shares)
-
-    text, tokens, in_context = count_exactly(
-        lambda: arrange([*required, *dynamic.in_context_order()], layout),
-        size=size,
-        tokenizer=blocks.tokenizer,
-        take_more=dynamic.take_more,
-        give_up=lambda tokens: _give_up(dynamic, required, tokens, size),
-    )
+    packed = _Packed(adventure, bank, required, matches, settings, blocks, anchor)
+    packed.pack(left, shares)
+    context, tokens = count_exactly(packed, size=size, tokenizer=blocks.tokenizer)
     return AssembledContext(
-        text=text,
-        messages=_messages(text, in_context),
+        text=context.text,
+        messages=_messages(context),
         tokens=tokens,
-        anchor=dynamic.history.first if layout == "cache_friendly" else None,
-        report=_report(
-            adventure, settings, blocks, limit, shares, matches, [*required, *dynamic.lines], _pending(bank)
-        ),
+        anchor=packed.history.first if layout == "cache_friendly" else None,
+        report=_report(adventure, settings, blocks, limit, shares, matches, packed, context, _pending(bank)),
     )
 
 
 def _matches(adventure: Adventure, shares: Shares) -> list[Match]:
+    if not adventure.story_cards:
+        return []
     window = list(islice(adventure.actions.newest_first(), card_window(shares.story_cards)))
-    return trigger_index(adventure.story_cards).match(window) if adventure.story_cards else []
+    return trigger_index(adventure.story_cards).match(window)
 
 
-class _Dynamic:
-    """Story Cards, History and Memory Bank while they are being packed."""
+class _Packed:
+    """Required as it is packed, and Story Cards, History and Memory Bank while they are being packed."""
 
     def __init__(
         self,
         adventure: Adventure,
         bank: Bank | None,
+        required: list[Line],
         matches: list[Match],
         settings: Settings,
         blocks: BlockMaker,
         anchor: str | None,
     ) -> None:
-        self._last_action = adventure.last_action
-        before = islice(adventure.actions.newest_first(), 1, 1 + settings.recent_actions)
-        self._before_last = [action.text for action in before][::-1]
+        self._adventure = adventure
         self._bank = bank
         self._settings = settings
+        anchor = anchor if settings.layout == "cache_friendly" else None
+        self.required = required
         self.cards = StoryCards(matches, blocks)
-        self.history = History(adventure, blocks, anchor=anchor, anchor_step=settings.anchor_step)
+        self.history = History(adventure.actions, blocks, anchor=anchor, anchor_step=settings.anchor_step)
         self.memories = Memories(adventure.actions, blocks, near_duplicate=settings.near_duplicate)
 
     def pack(self, left: int, shares: Shares) -> None:
@@ -166,73 +157,83 @@ class _Dynamic:
         self.cards.fill(shares.story_cards)
         self.history.fill(left - self.cards.tokens - shares.memory_bank)
         self._recall(left - self.cards.tokens - self.history.tokens)
-        self.memories.fill(left - self.cards.tokens - self.history.tokens, self._actions_in_context())
+        self.memories.fill(left - self.cards.tokens - self.history.tokens, self.history.in_context)
         self.history.fill(left - self.cards.tokens - self.memories.tokens)
         self.cards.fill(left - self.cards.tokens - self.history.tokens - self.memories.tokens)
 
     def _recall(self, room: int) -> None:
-        if self._bank is not None and self._last_action is not None:
-            recalled = self._bank.search(
-                self._last_action.text,
-                limit=self._settings.candidates(room),
-                ranking=self._settings.ranking,
-                recent=self._before_last,
-                pinned_first=True,
-                retellings=self._settings.near_duplicate is not None,
-            )
-            self.memories.offer(recalled)
+        last_action = self._adventure.last_action if self._bank is not None else None
+        if self._bank is None or last_action is None:
+            return
+        before = islice(self._adventure.actions.newest_first(), 1, 1 + self._settings.recent_actions)
+        recalled = self._bank.search(
+            last_action.text,
+            limit=self._settings.candidates(room),
+            ranking=self._settings.ranking,
+            recent=[action.text for action in before][::-1],
+            pinned_first=True,
+            retellings=self._settings.near_duplicate is not None,
+        )
+        self.memories.offer(recalled)
+
+    def lines(self, context: Arranged) -> UnreadLines:
+        """Return all lines, in the order of the report."""
+        history = partial(self.history.lines, context.run.used)
+        return UnreadLines([*self.required, *self.cards.lines], history, self.memories.lines)
+
+    def arranged(self) -> Arranged:
+        """Return what is in, in the order of the context."""
+        lines = [*self.required, *self.cards.lines, *self.memories.in_story_order()]
+        before, behind = arrange(lines, self._settings.layout)
+        return Arranged(before, self.history.run(), behind)
 
     def take_more(self, room: int) -> bool:
         """Take in what fits into room that the exact count has found; whether anything did."""
         used = self.history.fill(self.history.tokens + room)
-        used += self.memories.fill(room - used, self._actions_in_context())
+        used += self.memories.fill(room - used, self.history.in_context)
         used += self.cards.fill(room - used)
         return used > 0
 
-    def give_up(self) -> bool:
-        """Leave out the oldest history block, then the lowest-ranked memory, then card; False if nothing is left."""
+    def candidates(self, most: int, *, joining: bool) -> Iterator[Candidate]:
+        """Return what nothing but a lack of room keeps out, in the order in which room is given to it."""
+        history, memories, cards = self.history, self.memories, self.cards
+        line = history.candidate
+        if line is not None and line.offered <= most and not (joining and not joins_line_end(line.block)):
+            yield Candidate(line, line.offered, history.take_next, history.give_up_oldest)
+        for section, lines in (
+            (memories, memories.candidates(most, history.in_context)),
+            (cards, [line for line in cards.items if cards.may_go_in(line) and cards.needs(line) <= most]),
+        ):
+            for line in lines:
+                if not joining or joins_line_end(line.block):
+                    take, leave = partial(section.put_in, line), partial(section.give_up, line)
+                    yield Candidate(line, section.needs(line), take, leave)
+
+    def explain(self, room: int) -> None:
+        """Say why history ends where it does, given the tokens that are left."""
+        self.history.explain(room)
+
+    def give_up(self, tokens: int) -> None:
+        """Leave out the oldest history block, then the lowest-ranked memory, card, component: the first there is."""
         if self.history.give_up_oldest(OVER_EXACTLY):
-            return True
+            return
         for section in (self.memories, self.cards):
             for line in reversed(section.items):
                 if line.kept:
                     section.give_up(line, OVER_EXACTLY)
-                    return True
-        return False
-
-    def _actions_in_context(self) -> set[str]:
-        ids = {line.item for line in self.history.kept}
-        return ids | {self._last_action.id} if self._last_action is not None else ids
-
-    @property
-    def lines(self) -> list[Line]:
-        """All lines, in the order of the report."""
-        return [*self.cards.lines, *self.history.lines, *self.memories.lines]
-
-    def in_context_order(self) -> list[Line]:
-        """All lines, each section's in the order in which they stand in the context."""
-        return [
-            *self.cards.lines,
-            *reversed(self.history.kept),
-            *self.memories.in_story_order(),
-        ]
+                    return
+        for line in reversed(self.required):
+            if line.kept and line.section in PRIORITY:
+                line.drop(OVER_EXACTLY)
+                return
+        front = sum(line.used for line in self.required if line.section == "front_memory")
+        size = self._settings.context_size
+        raise ContextTooSmallError(front_memory=front, last_action=tokens - front, context_size=size)
 
 
-def _give_up(dynamic: _Dynamic, required: list[Line], tokens: int, size: int) -> None:
-    """Leave out one item of a context whose exact count is over its size, the dynamic part's first."""
-    if dynamic.give_up():
-        return
-    for line in reversed(required):
-        if line.kept and line.section in PRIORITY:
-            line.drop(OVER_EXACTLY)
-            return
-    front = sum(line.used for line in required if line.section == "front_memory")
-    raise ContextTooSmallError(front_memory=front, last_action=tokens - front, context_size=size)
-
-
-def _messages(text: str, in_context: list[Line]) -> tuple[Message, ...]:
+def _messages(context: Arranged) -> tuple[Message, ...]:
     """Split the text behind AI Instructions, which stand first in every layout."""
-    first = in_context[0] if in_context else None
+    text, first = context.text, next(iter(context.before), None)
     if first is None or first.section != "ai_instructions":
         return (Message("user", text),) if text else ()
     system, user = Message("system", first.block), text[len(first.block) + 1 :]
@@ -246,19 +247,23 @@ def _report(
     limit: int,
     shares: Shares,
     matches: list[Match],
-    lines: list[Line],
+    packed: _Packed,
+    context: Arranged,
     pending: int,
 ) -> Report:
+    lines = packed.lines(context)
     used: defaultdict[str, int] = defaultdict(int)
-    for line in lines:
+    for line in (*lines.before, *lines.behind):
         used[line.section] += line.used
+    used["history"] = context.run.tokens_used
     dynamic = used["story_cards"] + used["history"] + used["memory_bank"]
     waiting = None
     if settings.list_unmatched:
         matched = {match.card.id for match in matches}
         cards = (card for card in adventure.story_cards if card.id not in matched)
         waiting = {card.id: tuple(triggers_of(card)) if card.enabled else None for card in cards}
-    return Report(
+    return Report.unread(
+        lines,
         tokenizer=blocks.tokenizer.name,
         is_estimate=blocks.tokenizer.is_estimate,
         layout=settings.layout,
@@ -272,7 +277,6 @@ def _report(
         },
         cards_not_matched=len(adventure.story_cards) - len(matches),
         card_window=card_window(shares.story_cards),
-        lines=tuple(lines),
         cards_waiting=waiting,
         memories_pending=pending,
     )

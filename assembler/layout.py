@@ -53,15 +53,26 @@ FRAMES: Mapping[Section, tuple[str, str]] = {
 """What is shown around a section's text and is part of it."""
 
 
-def arrange(lines: Iterable[Line], layout: Layout) -> list[Line]:
-    """Return what was kept, in the order of the context. Within a section the given order stays."""
+def arrange(lines: Iterable[Line], layout: Layout) -> tuple[list[Line], list[Line]]:
+    """Return what was kept before History and behind it, in the order of the context.
+
+    Within a section the given order stays.
+    """
     places: dict[str, list[Line]] = {place: [] for place in ORDERS[layout]}
     for line in lines:
         if line.verdict == "dropped":
             continue
         header_of_action = line.item == "header" and line.section == "last_action"
         places[RECENT_STORY if header_of_action else line.section].append(line)
-    return [line for place in places.values() for line in place]
+    before: list[Line] = []
+    behind: list[Line] = []
+    part = before
+    for place, found in places.items():
+        if place == "history":
+            part = behind
+        else:
+            part += found
+    return before, behind
 
 
 def last_of(sections: Sequence[Section], layout: Layout) -> Section | None:

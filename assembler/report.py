@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-__all__ = ["SECTIONS", "Line", "Part", "Report", "Section", "Verdict", "no_room"]
+__all__ = ["SECTIONS", "Line", "Part", "Report", "Section", "UnreadLines", "Verdict", "no_room"]
 
 Section = Literal[
     "front_memory",
@@ -99,8 +99,30 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadLines:
+    """The lines of a report, with those of History to be made when they are read.
+
+    Attributes:
+        before: the lines before them.
+        history: makes the lines of History; every call makes the same.
+        behind: the lines behind them.
+    """
+
+    before: Sequence[Line]
+    history: Callable[[], list[Line]]
+    behind: Sequence[Line]
+
+    def read(self) -> tuple[Line, ...]:
+        """Return all of them."""
+        return (*self.before, *self.history(), *self.behind)
+
+
+@dataclass(frozen=True)
 class Report:
     """Why the context is as it is.
+
+    History has hundreds of lines, of which most programs read none: they are made when `lines` is first read. Until
+    then the report holds on to the log that it tells of.
 
     Attributes:
         tokenizer: what counted.
@@ -128,6 +150,38 @@ class Report:
     lines: tuple[Line, ...]
     cards_waiting: Mapping[str, tuple[str, ...] | None] | None = None
     memories_pending: int = 0
+
+    @classmethod
+    def unread(cls, lines: UnreadLines, **fields: Any) -> Report:
+        """Return a report whose lines are made when they are first read.
+
+        Args:
+            lines: the lines.
+            fields: all other attributes.
+        """
+        report = cls(lines=(), **fields)
+        del report.__dict__["lines"]
+        report.__dict__["_unread"] = lines
+        return report
+
+    if not TYPE_CHECKING:  # to a type checker `lines` is there
+
+        def __getattr__(self, name: str) -> tuple[Line, ...]:
+            """Make the lines when they are first read; two threads that do so at once get the same ones."""
+            unread = self.__dict__.get("_unread")
+            if name != "lines" or unread is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return self.__dict__.setdefault("lines", unread.read())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy has its lines, and nothing of the log."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def lines_of(self, section: Section) -> tuple[Line, ...]:
+        """Return the lines of one section; those of History are made only for `history`."""
+        unread = self.__dict__.get("_unread") if section != "history" and "lines" not in self.__dict__ else None
+        lines = self.lines if unread is None else (*unread.before, *unread.behind)
+        return tuple(line for line in lines if line.section == section)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values (SPEC.md section 11)."""

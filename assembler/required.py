@@ -40,7 +40,7 @@ def pack_required(
     """
     must = _front_memory_and_last_action(adventure, blocks)
     used = sum(line.used for line in must)
-    if used > context_size:
+    if used > context_size and _counted_as_one(must, blocks) > context_size:
         front = sum(line.used for line in must if line.section == "front_memory")
         raise ContextTooSmallError(front_memory=front, last_action=used - front, context_size=context_size)
     components = _components(adventure)
@@ -63,6 +63,13 @@ def _front_memory_and_last_action(adventure: Adventure, blocks: BlockMaker) -> l
     for line in lines:
         line.keep()
     return lines
+
+
+def _counted_as_one(must: list[Line], blocks: BlockMaker) -> int:
+    """Return the exact count of Front Memory and Last Action: an estimate rounds each block up, and not their sum."""
+    texts = [line.block for line in must if line.section == "last_action"]
+    texts += [line.block for line in must if line.section == "front_memory"]
+    return blocks.tokenizer.count("\n".join(texts))
 
 
 def _components(adventure: Adventure) -> list[tuple[Section, str]]:

@@ -2,7 +2,8 @@
 
 "Fit" is into so many tokens of o200k_base. The others: LangChain's `trim_messages` and LlamaIndex's `ChatMemoryBuffer`
 and `Memory`, each in an environment of its own (`peers/`). Here it is `assemble()` of an adventure of nothing but
-actions, with its exact count of the whole and its report, which the others do not have.
+actions, with its exact count of the whole and its report, which the others do not have. The report's totals are there
+with the context, its lines of history when they are first read; a row apart reads them all on every turn.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from assembler import Action, Adventure, Settings, assemble
 from assembler.blocks import shown
 from assembler.context import AssembledContext
+from assembler.report import Report
 from benchmarks.measuring import Progress, Recorder, Timer, silent
 from benchmarks.peers import Peer, PeerFailedError, PeerMissingError, PeerTooSlowError
 from benchmarks.peers.process import timer_of
@@ -29,6 +31,7 @@ CACHED = (
     "nothing, no text was seen before; the log is in memory, what does not fit archived already by `Memory`"
 )
 OURS = "assemble"
+OURS_READ = "assemble, every report line read"
 PEERS = {
     "trim_messages, each count kept": ("langchain", "langchain_trim", "cached"),
     "trim_messages, counting lists": ("langchain", "langchain_trim", "list"),
@@ -160,6 +163,36 @@ class _Game:
         self._story = self._story.with_actions([action])
         return assemble(self._story, None, self._settings)
 
+    def turn_read(self, action: Action) -> AssembledContext:
+        """Play a turn and read every line of its report."""
+        context = self.turn(action)
+        assert sum(line.used for line in context.report.lines) == context.tokens
+        return context
+
+
+class _Played:
+    """A game of ours with what is asked of a peer: times, calls of the tokenizer, messages that fit."""
+
+    def __init__(self, log: Sequence[Action], size: int, *, read: bool) -> None:
+        """Go on from a log; with `read`, the reading of all report lines is a part of every turn."""
+        self._tokenizer = CountingTokenizer(DEFAULT_TOKENIZER)
+        game = _Game(log, size, self._tokenizer)
+        self._turn = game.turn_read if read else game.turn
+        self._times = Timer()
+        self._calls: list[int] = []
+        self._reports: list[Report] = []
+
+    def play(self, action: Action) -> None:
+        """Play a turn, timed."""
+        before = self._tokenizer.calls
+        self._reports.append(self._times.time(partial(self._turn, action)).report)  # a game keeps no old texts
+        self._calls.append(self._tokenizer.calls - before)
+
+    def answer(self) -> dict[str, Any]:
+        """Return what a peer answers; only now are the lines of the reports read."""
+        kept = [sum(line.kept and line.item != "header" for line in report.lines) for report in self._reports]
+        return {"calls": self._calls, "kept": kept, "times": {"wall": self._times.wall, "cpu": self._times.cpu}}
+
 
 def _row(
     recorder: Recorder,
@@ -184,16 +217,14 @@ def _row(
 
 
 def _ours(recorder: Recorder, old: Sequence[Action], new: Sequence[Action], factors: dict[str, Any]) -> Timer:
-    tokenizer = CountingTokenizer(DEFAULT_TOKENIZER)
-    game = _Game(old, factors["context"], tokenizer)
-    times = Timer()
-    answer: dict[str, Any] = {"calls": [], "kept": []}
-    for action in new:
-        before = tokenizer.calls
-        context = times.time(partial(game.turn, action))
-        answer["calls"].append(tokenizer.calls - before)
-        answer["kept"].append(sum(line.kept and line.item != "header" for line in context.report.lines))
-    return _record(recorder, OURS, answer | {"times": {"wall": times.wall, "cpu": times.cpu}}, factors)
+    """Play a game, and another one in which every report line is read; return the times of the first."""
+    found = {}
+    for name in (OURS, OURS_READ):
+        game = _Played(old, factors["context"], read=name == OURS_READ)
+        for action in new:
+            game.play(action)
+        found[name] = _record(recorder, name, game.answer(), factors)
+    return found[OURS]
 
 
 def _record(recorder: Recorder, program: str, answer: dict[str, Any], factors: dict[str, Any]) -> Timer:

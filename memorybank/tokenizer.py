@@ -122,6 +122,11 @@ class TiktokenTokenizer:
     def __repr__(self) -> str:
         return f"TiktokenTokenizer({self.name!r})"
 
+    @property
+    def cuts_at_line_ends(self) -> bool:
+        """Whether no token joins what stands before and behind a line end, but for whitespace or a slash behind it."""
+        return self._by_lines is not None
+
     def count(self, text: str) -> int:
         """Return the number of tokens in `text`."""
         return self._by_lines(text) if self._by_lines is not None else self._count_whole(text)

@@ -20,7 +20,7 @@ class HeadedSection:
     @property
     def tokens(self) -> int:
         """Tokens used, the header's included."""
-        return self._header.used + sum(line.used for line in self.items)
+        return self._header.used + sum(line.used for line in self.items) if self._header.kept else 0
 
     @property
     def lines(self) -> list[Line]:
@@ -34,9 +34,21 @@ class HeadedSection:
         if needs > room:
             line.drop(no_room(needs, room, header))
             return 0
+        self.put_in(line)
+        return needs
+
+    def needs(self, line: Line) -> int:
+        """Return what an item that is not in would cost, in tokens, with the header if that is not in either."""
+        return line.offered if self._header.kept else line.offered + self._header.offered
+
+    def may_go_in(self, line: Line) -> bool:
+        """Whether nothing but a lack of room keeps an item out."""
+        return not line.kept and bool(line.block)
+
+    def put_in(self, line: Line) -> None:
+        """Take an item in, whatever it costs."""
         self._header.keep()
         line.keep()
-        return needs
 
     def reset(self) -> None:
         """Leave everything out, to be packed again."""

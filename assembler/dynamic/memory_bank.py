@@ -6,7 +6,7 @@ when the memories are taken (step 3); history that comes in later with what is l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Container, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -85,7 +85,7 @@ class Memories(HeadedSection):
             details |= _origin(result.memory)
             self.items.append(Line("memory_bank", result.memory.id, block.text, block.tokens, details=details))
 
-    def fill(self, room: int, in_context: Collection[str]) -> int:
+    def fill(self, room: int, in_context: Container[str]) -> int:
         """Take memories in the order of rank while they fit; return the tokens that it took.
 
         Args:
@@ -109,29 +109,56 @@ class Memories(HeadedSection):
                 line.drop(f"tells the same as {told}, {where} (cosine {cosine or self._retold_by[told][1]:.2f})")
         return used
 
-    def _offer(self, line: Line, result: Recalled, room: int, in_context: Collection[str]) -> int:
+    def _offer(self, line: Line, result: Recalled, room: int, in_context: Container[str]) -> int:
         """Take a memory in if there is no reason not to; return the tokens that it took."""
-        used, is_told = 0, False
         if line.verdict == "kept":
             return 0
         if not line.block:
             line.drop("the text is empty")
         elif self._is_redundant(result.memory, in_context):
             line.drop("already in history")
-            is_told = True
+            self._told[self._event(line)] = line.item
         else:
-            used = self.take(line, room)
-            is_told = used > 0
-        if is_told:
-            self._told[self._retold_by.get(line.item, (line.item, 0.0))[0]] = line.item
-        return used
+            return self.take(line, room)
+        return 0
+
+    def candidates(self, most: int, in_context: Container[str]) -> list[Line]:
+        """Return the memories, best first, that nothing but a lack of room keeps out and that need at most so much.
+
+        Args:
+            most: tokens.
+            in_context: ids of the actions that stand in the context already.
+        """
+        return [
+            line
+            for line, result in zip(self.items, self._recalled, strict=True)
+            if line.offered <= most
+            and self.needs(line) <= most
+            and self.may_go_in(line)
+            and self._told.get(self._event(line), line.item) == line.item
+            and not self._is_redundant(result.memory, in_context)
+        ]
+
+    def _event(self, line: Line) -> str:
+        """Return the newest telling of what a memory tells: itself, if nothing tells the same."""
+        return self._retold_by.get(line.item, (line.item, 0.0))[0]
+
+    def put_in(self, line: Line) -> None:
+        """Take a memory in, whatever it costs, as the telling of its event."""
+        super().put_in(line)
+        self._told[self._event(line)] = line.item
+
+    def give_up(self, line: Line, reason: str) -> None:
+        """Leave out a memory that was in; another telling of its event may go in."""
+        super().give_up(line, reason)
+        self._told.pop(self._event(line), None)
 
     def reset(self) -> None:
         """Leave everything out, to be packed again."""
         super().reset()
         self._told.clear()
 
-    def _is_redundant(self, memory: Memory, in_context: Collection[str]) -> bool:
+    def _is_redundant(self, memory: Memory, in_context: Container[str]) -> bool:
         """Whether all source actions that have a text stand in the context; there must be one."""
         found = False
         for action in memory.actions:

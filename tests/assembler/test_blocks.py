@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 
 from assembler import Action, Adventure, AssembledContext, ContextTooSmallError, Settings, StoryCard, assemble
 from assembler.blocks import BlockMaker
+from benchmarks.adventures import random_adventure
+from benchmarks.assembly import StubBank
+from benchmarks.fidelity_check import could_have_gone_in
 from memorybank.memory import NewMemory
 from memorybank.tokenizer import Tokenizer, open_tokenizer
 from tests.support.banks import RankedBank
@@ -285,3 +288,72 @@ def test_whatever_the_tokenizer_the_exact_count_fits(history, cards, memories, s
         return
     assert_exact(context, kind, size)
     assert context.text.endswith("> Mara")
+
+
+# What costs less at its place than by itself.
+
+
+@pytest.mark.parametrize("layout", ["classic", "cache_friendly"])
+def test_an_action_that_fits_at_its_place_goes_in(layout):
+    # By itself `/roll the dice` costs a token more than behind the line end of `Recent Story:`.
+    tokenizer = open_tokenizer("o200k_base")
+    adventure = Adventure([Action("a1", "story", "/roll the dice"), Action("a2", "story", "Rain.")])
+    text = "Recent Story:\n/roll the dice\nRain."
+    size = tokenizer.count(text)
+    assert size < sum(map(tokenizer.count, ("Recent Story:\n", "/roll the dice\n", "Rain.")))
+    context = assemble(adventure, None, Settings(size, tokenizer, layout=layout))
+    assert context.text == text
+    assert_exact(context, tokenizer, size)
+    smaller = assemble(adventure, None, Settings(size - 1, tokenizer, layout=layout))
+    assert smaller.text == "Recent Story:\nRain."
+    assert "no room" in smaller.report.lines[-1].reason
+
+
+def test_where_something_was_given_up_what_fits_goes_in_instead():
+    # History has 9 words and takes all that is left. With its joins it is over, and goes; then the memory has room:
+    # 5 words and 3 joins of 2. Without it there are 3 words and one join.
+    actions = [Action("a1", "output", " ".join(["old"] * 9)), Action("a2", "output", "Mara")]
+    bank = RankedBank.of([NewMemory("three", "m1")])
+    settings = {"memory_bank_percent": 0, "story_cards_percent": 0}
+    for size, tokens in ((12, 11), (13, 11)):
+        context = assemble(Adventure(actions), bank, Settings(size, JoinsCostMore(), **settings))
+        assert context.text == "Memories:\nthree\nRecent Story:\nMara"
+        assert context.tokens == tokens
+        assert_exact(context, JoinsCostMore(), size)
+        dropped = [line for line in context.report.lines if not line.kept]
+        assert [(line.item, "exact count" in line.reason) for line in dropped] == [("a1", True)]
+
+
+def test_the_seeds_that_had_room_for_more():
+    for number in (9125, 9240):
+        one = random_adventure(f"fidelity/{number}")
+        context = assemble(one.adventure, StubBank.of(one.ranking), one.settings_for("o200k_base"))
+        room = context.report.context_size - context.tokens
+        assert_exact(context, open_tokenizer("o200k_base"), context.report.context_size)
+        assert could_have_gone_in(context.report, room, one.adventure, open_tokenizer("o200k_base")) == []
+
+
+def test_an_estimate_of_the_whole_decides_whether_the_last_action_fits():
+    # 14 characters of the header with its line end are 4 by themselves and 5 of the action are 2; 19 are 5.
+    adventure = Adventure([Action("a1", "output", "Rain!")])
+    context = assemble(adventure, None, Settings(5, "chars/4"))
+    assert context.text == "Recent Story:\nRain!"
+    assert_exact(context, open_tokenizer("chars/4"), 5)
+    with pytest.raises(ContextTooSmallError, match="need 6 tokens, but the context size is 4"):
+        assemble(adventure, None, Settings(4, "chars/4"))
+
+
+@pytest.mark.parametrize("every", [1, 2, 63, 64, 65])
+@pytest.mark.parametrize("size", [50, 900, 5000])
+def test_slashes_in_a_long_history(every, size):
+    tokenizer = open_tokenizer("o200k_base")
+    actions = [Action(f"a{n}", "story", f"/go {n}!" if n % every == 0 else f"Gate {n} is shut. //") for n in range(300)]
+    adventure = Adventure(actions[:150])
+    for action in actions[150:170]:
+        adventure = adventure.with_actions([action])
+        context = assemble(adventure, None, Settings(size, tokenizer))
+        assert context.tokens == len(tokenizer.starts(context.text))
+        assert_exact(context, tokenizer, size)
+        begins = len(context.text)  # newest first in the report, and so from the end in the text
+        for line in (line for line in context.report.lines if line.kept and line.section == "history"):
+            begins = context.text.rindex(line.block, 0, begins)

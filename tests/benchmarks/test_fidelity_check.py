@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from assembler import Action, Adventure, Settings, StoryCard, assemble
+from assembler import Action, Adventure, ContextTooSmallError, Settings, StoryCard, assemble
 from assembler.report import Line, Report
 from benchmarks.adventures import random_adventure
 from benchmarks.assembly import StubBank
-from benchmarks.fidelity_check import could_have_gone_in, exact_count, is_really_too_small
+from benchmarks.fidelity_check import could_have_gone_in, exact_count, is_really_too_small, text_of
 from memorybank import NewMemory
 from memorybank.tokenizer import open_tokenizer
 
@@ -63,6 +63,32 @@ def test_the_header_is_paid_for_with_the_first_item() -> None:
     cost = next(line.offered for line in report.lines if line.item == "c1") + TOKENIZER.count("World Lore:\n")
     assert "c1" in could_have_gone_in(report, cost, STORY, TOKENIZER)
     assert "c1" not in could_have_gone_in(report, cost - 1, STORY, TOKENIZER)
+
+
+def test_an_item_is_counted_at_its_place() -> None:
+    # Alone the slash costs a token more than behind the line end of `Recent Story:`.
+    story = Adventure(
+        actions=[Action("a1", "story", "/roll the dice"), Action("a2", "story", "Rain.")]  # type: ignore[arg-type]
+    )
+    least = exact_count(TOKENIZER, "Recent Story:\n/roll the dice\nRain.")
+    report = without(assemble(story, None, Settings(context_size=100)).report, "history", "a1")
+    without_it = exact_count(TOKENIZER, "Recent Story:\nRain.")
+    assert least - without_it < TOKENIZER.count("/roll the dice\n")
+    assert could_have_gone_in(report, least - without_it, story, TOKENIZER) == ["a1"]
+    assert could_have_gone_in(report, least - without_it - 1, story, TOKENIZER) == []
+
+
+def test_a_text_is_made_again_from_its_report() -> None:
+    made = 0
+    for number in range(200):
+        one = random_adventure(f"text/{number}")
+        try:
+            context = assemble(one.adventure, StubBank.of(one.ranking), one.settings_for("o200k_base"))
+        except ContextTooSmallError:
+            continue
+        assert text_of(context.report, one.adventure) == context.text
+        made += 1
+    assert made > 100
 
 
 def test_too_small_is_judged_by_one_count() -> None:
