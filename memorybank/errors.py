@@ -32,6 +32,7 @@ __all__ = [
     "MemoryNotFoundError",
     "ModelError",
     "ModelMismatchError",
+    "NoRerankerError",
     "OverloadedError",
     "PreconditionError",
     "StorageError",
@@ -78,6 +79,10 @@ class TokenizerError(MemoryBankError, ValueError):
 
 class ModelError(MemoryBankError):
     """An embedding model cannot be found or loaded, or its files are not the published ones."""
+
+
+class NoRerankerError(InvalidInputError):
+    """The ranking `reranked` was asked for where there is no cross-encoder."""
 
 
 class ModelMismatchError(ModelError):

@@ -24,7 +24,7 @@ router = APIRouter(route_class=ServiceRoute, tags=["context"])
     **described(
         "Pack an adventure into the context for the next AI call",
         Context,
-        problems=["context-too-small", "model-unavailable", "model-mismatch"],
+        problems=["context-too-small", "model-unavailable", "model-mismatch", "no-reranker"],
         body=True,
     ),
 )

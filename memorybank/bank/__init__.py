@@ -18,7 +18,7 @@ from memorybank import inputs
 from memorybank.bank.info import CheckReport
 from memorybank.bank.model import ModelInUse
 from memorybank.bank.settings import BankSettings
-from memorybank.errors import InvalidInputError
+from memorybank.errors import InvalidInputError, NoRerankerError
 from memorybank.memory import Progress, Recalled
 from memorybank.search.answer import LAST_POOL, Question, answer
 from memorybank.search.ranking import DEFAULT_RANKING, RERANKED, checked_ranking
@@ -183,9 +183,9 @@ class MemoryBank(BankSettings):
             recent=inputs.checked_recent(recent),
         )
         if question.ranking == RERANKED and self._reranking is None:
-            raise InvalidInputError(
+            raise NoRerankerError(
                 "the ranking 'reranked' needs a cross-encoder, and there is none: open the bank with reranking=…, or "
-                "give --reranker to the command"
+                "give the command, or `serve`, one with --reranker"
             )
         budget = None if max_tokens is None else inputs.checked_tokens(max_tokens)
         text = clean(query)[: inputs.MAX_TEXT]

@@ -45,6 +45,7 @@ KINDS: Mapping[str, Kind] = {
     "conflict": Kind(409, "This would break a limit"),
     "bank-exists": Kind(409, "There is a bank of that name already"),
     "model-mismatch": Kind(409, "The bank has vectors of another embedding model"),
+    "no-reranker": Kind(409, "This server has no cross-encoder"),
     "precondition-failed": Kind(412, "It has changed since it was read"),
     "body-too-large": Kind(413, "The body is too large"),
     "unsupported-media-type": Kind(415, "The body must be JSON"),
@@ -127,6 +128,8 @@ def to_problem(error: Exception) -> Problem | None:
             return Problem("bank-not-found", str(error))
         case errors.PreconditionError():
             return Problem("precondition-failed", str(error))
+        case errors.NoRerankerError():
+            return Problem("no-reranker", str(error))
         case errors.InvalidInputError() | errors.TokenizerError():
             return Problem("invalid-request", str(error))
         case errors.OverloadedError():

@@ -261,5 +261,5 @@ def test_a_service_takes_one(cross_encoder: Path, tmp_path: Path) -> None:
         TestClient(create_app(host, without), base_url="http://localhost", client=LOCAL) as client,
     ):
         refused = client.post("/v1/banks/one/search", json=body)
-        assert refused.status_code == 422
+        assert (refused.status_code, refused.json()["type"]) == (409, "urn:story-context:problem:no-reranker")
         assert "cross-encoder" in refused.json()["detail"]

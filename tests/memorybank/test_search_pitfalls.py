@@ -211,7 +211,7 @@ class TestOptions:
     def test_ranking(self, filled: MemoryBank) -> None:
         assert filled.search("q", ranking="semantic")
         assert filled.search("q", ranking="hybrid") == filled.search("q")
-        with pytest.raises(InvalidInputError, match="ranking must be one of semantic, hybrid, not 'words'"):
+        with pytest.raises(InvalidInputError, match="ranking must be one of semantic, hybrid, reranked, not 'words'"):
             filled.search("q", ranking="words")
 
     @pytest.mark.parametrize("query", [None, 3, b"q", ["q"]])

@@ -20,7 +20,12 @@ router = APIRouter(route_class=ServiceRoute, tags=["search"])
 
 @router.post(
     "/v1/banks/{bank}/search",
-    **described("Find memories by meaning", SearchResults, problems=["model-unavailable", "model-mismatch"], body=True),
+    **described(
+        "Find memories by meaning",
+        SearchResults,
+        problems=["model-unavailable", "model-mismatch", "no-reranker"],
+        body=True,
+    ),
 )
 async def search(call: Reading, bank: BankName, body: Json[SearchRequest]) -> Response:
     """The active memories that fit the query best, best first. The answer is exact: no neighbour is lost.
