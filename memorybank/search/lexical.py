@@ -31,6 +31,10 @@ K1, LENGTH = 1.2, 0.4
 """BM25's parameters: how soon more of the same word counts no more, and how much a long text is held back."""
 AROUND: Mapping[int, float] = {0: 1.0, 1: 0.5, 2: 0.25, 3: 0.12, -1: 0.25, -2: 0.12, -3: 0.06}
 """By distance: what a word counts that stands so many memories *before* one (negative: behind it)."""
+SPREAD_LENGTH = 30.0
+"""Words of a memory, in a bank's mean, up to which neighbours count in full. In a bank of longer ones, which tell more
+of an event by themselves, they count less in proportion. Measured on summaries of 70 words: one more of 100 actions
+finds its own among the first ten; turns of a talk, of 24 to 31 words, are found as before."""
 _GAP = max(AROUND)
 """Empty positions between two lines, so that nothing reaches from one into the other."""
 _MERGE_ABOVE, _MERGE_SHARE = 4_096, 0.25
@@ -214,6 +218,8 @@ class _Story:
         is_text[positions] = True
         lengths = np.zeros((1, size))
         lengths[0, positions] = np.array(texts.lengths)[slots]
+        near = min(1.0, SPREAD_LENGTH / max(1.0, float(lengths.sum()) / max(1, len(slots))))
+        around = {distance: share * (near if distance else 1.0) for distance, share in around.items()}
         spread = _with_neighbours(lengths, around)[0]
         mean = spread[is_text].mean() if len(slots) else 1.0
         saturation = K1 * (1 - LENGTH + LENGTH * spread / max(mean, 1.0))

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
+from memorybank.search.ranking import RERANKED
 from memorybank.service.given import ProblemBody
 from memorybank.service.problems import KINDS, MEDIA_TYPE
 from memorybank.service.schemas import VERSION
@@ -123,7 +124,17 @@ def describe(app: FastAPI) -> dict[str, Any]:
         for operation in path.values():
             for response in operation["responses"].values():
                 response.setdefault("headers", {}).update(_headers("X-Request-Id"))
+    if app.state.service.host.reranking is None:
+        _without_reranked(document)
     return document
+
+
+def _without_reranked(document: dict[str, Any]) -> None:
+    """Take the ranking out that a server without a cross-encoder refuses."""
+    for schema in document["components"]["schemas"].values():
+        ranking = schema.get("properties", {}).get("ranking", {})
+        if RERANKED in ranking.get("enum", ()):
+            ranking["enum"] = [mode for mode in ranking["enum"] if mode != RERANKED]
 
 
 def _problem_responses(slugs: Iterable[str]) -> dict[int | str, dict[str, Any]]:

@@ -28,10 +28,13 @@ def by_the_formula(items: Iterable[Item], wanted: Mapping[int, float]) -> dict[i
         lines.setdefault(place[0], []).append((ordinal, terms(text)))
     where = [(ordinal, line, place) for line in lines for place, (ordinal, _) in enumerate(lines[line])]
 
+    words = sum(counts.total() for told in lines.values() for _, counts in told)
+    less = min(1.0, lexical.SPREAD_LENGTH / max(1.0, words / max(1, len(where))))
+
     def around(count: Callable[[Any], float], line: int, place: int) -> float:
         told = lines[line]
         near = ((distance, share) for distance, share in AROUND.items() if 0 <= place - distance < len(told))
-        return sum(share * count(told[place - distance][1]) for distance, share in near)
+        return sum((share * less if distance else share) * count(told[place - distance][1]) for distance, share in near)
 
     lengths = [around(lambda counts: counts.total(), line, place) for _, line, place in where]
     mean = max(1.0, sum(lengths) / max(1, len(lengths)))
@@ -50,6 +53,7 @@ def test_any_order_of_changes_gives_the_scores_of_the_formula(seed: int, monkeyp
     dice = random.Random(seed)
     monkeypatch.setattr(lexical, "_MERGE_ABOVE", dice.choice([10, 200]))
     monkeypatch.setattr(lexical, "_DENSE_SHARE", dice.choice([0.0, 0.1, 1.0]))
+    monkeypatch.setattr(lexical, "SPREAD_LENGTH", dice.choice([2.0, 30.0]))
     monkeypatch.setattr(lexical, "_CELLS", dice.choice([1, 2**18]))
     index, items = LexicalIndex(), dict[int, Item]()
     for _ in range(dice.randint(1, 25)):

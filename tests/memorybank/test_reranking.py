@@ -243,6 +243,12 @@ def test_the_command_lines_take_one(cross_encoder: Path, tmp_path: Path, capsys:
     assert "no config.json" in capsys.readouterr().err
 
 
+def modes(client: TestClient) -> list[str]:
+    document = client.get("/openapi.json").json()
+    found: list[str] = document["components"]["schemas"]["SearchRequest"]["properties"]["ranking"]["enum"]
+    return found
+
+
 def test_a_service_takes_one(cross_encoder: Path, tmp_path: Path) -> None:
     settings = ServiceSettings(
         db=str(tmp_path / "m.sqlite"), model="hashing-64", writer="none", reranker=str(cross_encoder), rerank_seconds=60
@@ -253,6 +259,7 @@ def test_a_service_takes_one(cross_encoder: Path, tmp_path: Path) -> None:
         TestClient(create_app(host, settings), base_url="http://localhost", client=LOCAL) as client,
     ):
         host.bank("one").add_many(["the gate opens", "the wolf opens"])
+        assert "reranked" in modes(client)
         [first, second] = client.post("/v1/banks/one/search", json=body).raise_for_status().json()["results"]
         assert first["parts"]["reranked"] >= second["parts"]["reranked"]
     without = settings.model_copy(update={"reranker": None})
@@ -260,6 +267,7 @@ def test_a_service_takes_one(cross_encoder: Path, tmp_path: Path) -> None:
         open_service_host(without) as host,
         TestClient(create_app(host, without), base_url="http://localhost", client=LOCAL) as client,
     ):
+        assert modes(client) == ["semantic", "hybrid"], "what it would refuse is not described"
         refused = client.post("/v1/banks/one/search", json=body)
         assert (refused.status_code, refused.json()["type"]) == (409, "urn:story-context:problem:no-reranker")
         assert "cross-encoder" in refused.json()["detail"]
