@@ -3,7 +3,7 @@
 What a player does next is often clear from the turns before it alone ("I open it"). The recent texts and the query are
 embedded as one text, and mixed with the vector of the query by itself; of the terms, each text gives its own. Measured
 on actions of a campaign (benchmarks/README.md): with the four actions before it, an action finds its memory among the
-first ten in 59 of 100 cases, without them in 42.
+first ten in 60 of 100 cases, without them in 43.
 """
 
 from __future__ import annotations

@@ -129,12 +129,14 @@ class Reranked:
     def __call__(self, k: int) -> list[Recalled]:
         """Return the k best, ranks counted anew."""
         found = self._ranked(max(k, self._reranking.candidates))
-        head, tail = found[: self._reranking.candidates], found[self._reranking.candidates :]
         if self._scores is None:
-            self._scores = self._read({one.memory.text for one in head})
+            self._scores = self._read({one.memory.text for one in found[: self._reranking.candidates]})
         scores = self._scores
         if not scores:
             return found[:k]
+        # Where more is asked for, other memories may be among the best: what was read stays ahead all the same.
+        head = [one for one in found if one.memory.text in scores]
+        tail = [one for one in found if one.memory.text not in scores]
         ordered = sorted(
             head, key=lambda one: (self._pinned_first and not one.memory.pinned, -scores[one.memory.text], one.rank)
         )

@@ -20,7 +20,7 @@ from memorybank.embedding.reranker import CrossEncoderReranker, open_reranker
 from memorybank.embedding.testing import HashingEmbedder
 from memorybank.errors import InvalidInputError, ModelError
 from memorybank.host import BankHost
-from memorybank.search.reranking import BATCH, MOST_CANDIDATES, Reranking, open_reranking
+from memorybank.search.reranking import BATCH, MOST_CANDIDATES, Reranked, Reranking, open_reranking
 from memorybank.service import ServiceSettings, create_app, open_service_host
 
 EMBEDDER = HashingEmbedder()
@@ -97,6 +97,16 @@ def test_a_budget_is_filled_in_its_order_and_each_text_read_once() -> None:
         judge.given.clear()
         assert ids(bank, ranking="reranked", max_tokens=10_000, count_tokens=lambda _: 10) == whole
         assert sum(len(texts) for _, texts in judge.given) == MOST_CANDIDATES
+
+
+def test_what_was_read_stays_ahead_when_more_is_asked_for() -> None:
+    with bank_with(None, 8) as bank:
+        found = bank.search("the gate of wolf", limit=8)
+    orders = iter([found[:4], [*found[4:], *found[:4]]])
+    session = Reranked(lambda _: next(orders), "q", Reranking(Judge(), 60, 3), pinned_first=False, explain=False)
+    first = session(3)
+    assert session(8)[:3] == first
+    assert sorted(len(one.memory.text) for one in first) == [len(one.memory.text) for one in first]
 
 
 @pytest.mark.parametrize(
