@@ -47,7 +47,16 @@ def _parser() -> CommandParser:
         prog="assembler", description="Packs an AI adventure into an exact token budget and says why."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_build(commands)
+    serve = commands.add_parser("serve", help="the HTTP API with context assembly", epilog=SETTINGS)
+    serve.set_defaults(run=_serve)
+    serve.add_argument("--json", action="store_true", help="say in JSON where it listens")
+    add_flags(serve)
+    _add_formats(commands)
+    return parser
 
+
+def _add_build(commands: Any) -> None:
     build = commands.add_parser("build", help="the context for the next AI call and its report")
     build.set_defaults(run=_build)
     build.add_argument("file", metavar="FILE", help="an adventure/1 document; - reads standard input")
@@ -69,6 +78,12 @@ def _parser() -> CommandParser:
     source.add_argument("--no-memory-bank", action="store_true", help="recall nothing; history has the share")
     source.add_argument("--bank", metavar="DATABASE", help="recall from a stored bank and not from the document")
     build.add_argument("--bank-name", metavar="NAME", help="which bank of the database (default: default)")
+    _add_recall(build)
+    build.add_argument("--waiting", action="store_true", help="list the cards that did not match and their triggers")
+    build.add_argument("--full", action="store_true", help="a line for every item in the printed report")
+
+
+def _add_recall(build: argparse.ArgumentParser) -> None:
     build.add_argument(
         "--ranking",
         default=DEFAULT_RANKING,
@@ -81,14 +96,9 @@ def _parser() -> CommandParser:
     )
     build.add_argument("--model", metavar="NAME", help="embedding model; see `memorybank models`")
     build.add_argument("--backend", metavar="NAME", help="what runs it: auto (default), torch, onnx or onnx-int8")
-    build.add_argument("--waiting", action="store_true", help="list the cards that did not match and their triggers")
-    build.add_argument("--full", action="store_true", help="a line for every item in the printed report")
 
-    serve = commands.add_parser("serve", help="the HTTP API with context assembly", epilog=SETTINGS)
-    serve.set_defaults(run=_serve)
-    serve.add_argument("--json", action="store_true", help="say in JSON where it listens")
-    add_flags(serve)
 
+def _add_formats(commands: Any) -> None:
     load = commands.add_parser("import", help="turn another program's file into an adventure document")
     load.set_defaults(run=_import)
     load.add_argument("file", metavar="FILE", help="any supported file; its format is found by looking into it")
@@ -107,7 +117,6 @@ def _parser() -> CommandParser:
         help="for example aidungeon-cards; a wrong name lists all",
     )
     save.add_argument("-o", "--output", metavar="FILE", help="where the file goes (standard output)")
-    return parser
 
 
 def _build(call: argparse.Namespace) -> int:

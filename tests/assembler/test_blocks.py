@@ -15,7 +15,7 @@ from memorybank.memory import NewMemory
 from memorybank.tokenizer import Tokenizer, open_tokenizer
 from tests.support.banks import RankedBank
 from tests.support.strategies import byte_level_bpe
-from tests.support.words import Words
+from tests.support.words import CountedWords, Words
 
 
 class JoinsCostMore:
@@ -104,17 +104,10 @@ def test_a_prefix_is_part_of_the_block_and_counted():
 
 
 def test_a_block_is_counted_once():
-    class Counted(Words):
-        calls = 0
-
-        def count(self, text: str) -> int:
-            self.calls += 1
-            return super().count(text)
-
-    counted = Counted()
+    counted = CountedWords()
     blocks = BlockMaker(counted)
     assert [blocks("the same text").tokens for _ in range(10)] == [3] * 10
-    assert counted.calls == 1
+    assert counted.texts == 1
 
 
 def test_what_is_remembered_is_bounded(monkeypatch):

@@ -11,7 +11,7 @@ from assembler import Action, ActionLog, Adventure, AssembledContext, Settings, 
 from memorybank.memory import NewMemory
 from memorybank.tokenizer import open_tokenizer
 from tests.support.banks import RankedBank
-from tests.support.words import Words
+from tests.support.words import CountedWords, Words
 
 WORDS = Words()
 
@@ -116,14 +116,7 @@ def test_assembling_leaves_its_input_as_it_is(layout):
 
 
 def test_a_long_log_is_not_read_to_its_end():
-    class Counted(Words):
-        texts = 0
-
-        def count(self, text: str) -> int:
-            self.texts += 1
-            return super().count(text)
-
-    counted = Counted()
+    counted = CountedWords()
     actions = [Action(f"a{n}", "output", f"{n} goes") for n in range(100_000)]
     adventure = Adventure(actions)
     began = time.process_time()

@@ -25,7 +25,7 @@ from assembler.report import Line
 from memorybank.memory import NewMemory
 from memorybank.tokenizer import open_tokenizer
 from tests.support.banks import RankedBank
-from tests.support.words import Words
+from tests.support.words import CountedWords, Words
 
 TEXTS = (
     "You wait.",
@@ -142,14 +142,7 @@ def test_threads_that_play_one_story_on():
 
 
 def test_what_was_read_is_not_counted_again():
-    class Counted(Words):
-        texts = 0
-
-        def count(self, text: str) -> int:
-            self.texts += 1
-            return super().count(text)
-
-    counted = Counted()
+    counted = CountedWords()
     adventure = Adventure([Action(f"s{n}", "output", f"{n} goes") for n in range(1000)])
     assemble(adventure, None, Settings(500, counted))
     for n in range(20):

@@ -2,7 +2,7 @@
 
 import re
 
-__all__ = ["Words"]
+__all__ = ["CountedWords", "Words"]
 
 
 class Words:
@@ -16,3 +16,13 @@ class Words:
 
     def starts(self, text: str) -> list[int]:
         return [word.start() for word in re.finditer(r"\S+", text)]
+
+
+class CountedWords(Words):
+    """The same, and `texts` is how many were counted."""
+
+    texts = 0
+
+    def count(self, text: str) -> int:
+        self.texts += 1
+        return super().count(text)
