@@ -166,6 +166,7 @@ class MemoryBank(BankSettings):
 
         Raises:
             InvalidInputError: an argument is not what it should be.
+            NoRerankerError: `reranked` was asked for, and there is no cross-encoder.
             ModelError: the query could not be embedded.
             ModelMismatchError: the bank was moved to another model meanwhile.
             StorageError: the database could not be read.
@@ -175,18 +176,13 @@ class MemoryBank(BankSettings):
         usual = DEFAULT_LIMIT if max_tokens is None else LAST_POOL
         question = Question(
             limit=usual if limit is None else inputs.checked_limit(limit),
-            ranking=checked_ranking(ranking),
+            ranking=self._possible(checked_ranking(ranking)),
             min_similarity=None if min_similarity is None else inputs.checked_similarity(min_similarity),
             pinned_first=inputs.checked_flag(pinned_first, what="pinned_first"),
             explain=inputs.checked_flag(explain, what="explain"),
             retellings=inputs.checked_flag(retellings, what="retellings"),
             recent=inputs.checked_recent(recent),
         )
-        if question.ranking == RERANKED and self._reranking is None:
-            raise NoRerankerError(
-                "the ranking 'reranked' needs a cross-encoder, and there is none: open the bank with reranking=…, or "
-                "give the command, or `serve`, one with --reranker"
-            )
         budget = None if max_tokens is None else inputs.checked_tokens(max_tokens)
         text = clean(query)[: inputs.MAX_TEXT]
         if not text or self._live.is_empty():
@@ -200,6 +196,15 @@ class MemoryBank(BankSettings):
             count_tokens=count_tokens,
             reranking=self._reranking,
         )
+
+    def _possible(self, ranking: str) -> str:
+        """Return the ranking; raise `NoRerankerError` if it needs a cross-encoder and there is none."""
+        if ranking == RERANKED and self._reranking is None:
+            raise NoRerankerError(
+                "the ranking 'reranked' needs a cross-encoder, and there is none: open the bank with reranking=…, or "
+                "give the command, or `serve`, one with --reranker"
+            )
+        return ranking
 
     def reembed(self, embedder: Embedder | None = None, *, progress: Progress | None = None) -> int:
         """Compute all vectors anew, with another model or with the same: all or none.
