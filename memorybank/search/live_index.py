@@ -231,9 +231,9 @@ class LiveIndex:
             return []
         by_words = NO_SCORES if asked.terms is None or self._lexical is None else self._lexical.scores(asked.terms)
         wanted = sorted({*self._index.candidates(asked.vector, asked.k).tolist(), *by_words.best(asked.k)})
-        pinned = reader.pinned(self._bank) if asked.with_pinned else []
-        wanted = sorted({*wanted, *pinned}) if pinned else wanted
-        near = similarities(self._vectors(reader, self._index, wanted), asked.vector)
+        pinned = [one for one in reader.pinned(self._bank) if one in self._index] if asked.with_pinned else []
+        wanted, vectors = self._vectors(reader, self._index, sorted({*wanted, *pinned}) if pinned else wanted)
+        near = similarities(vectors, asked.vector)
         ordinals = np.array(wanted, np.int64)
         candidates = Candidates(ordinals, near, by_words.of(wanted), np.isin(ordinals, pinned))
         chosen = choose(candidates, len(self._index))
@@ -249,13 +249,14 @@ class LiveIndex:
             raise self._damaged(reader, [row.ordinal for row in rows], vectors, state.dimensions, error)
         return {row.ordinal: row for row in rows}
 
-    def _vectors(self, reader: Reader, index: VectorIndex, ordinals: list[int]) -> NDArray[np.float32]:
-        """Return the float32 vectors of memories in the index, from there if it has them."""
+    def _vectors(self, reader: Reader, index: VectorIndex, wanted: list[int]) -> tuple[list[int], NDArray[np.float32]]:
+        """Return those of the memories that are there, with their float32 vectors, the index's own if it has them."""
         if not index.is_half:
-            return index.vectors(np.array(ordinals, dtype=np.int64))
-        vectors = reader.vectors(self._bank, ordinals)
+            return wanted, index.vectors(np.array(wanted, dtype=np.int64))
+        found = reader.vectors(self._bank, wanted)
+        ordinals, vectors = [ordinal for ordinal, _ in found], [vector for _, vector in found]
         try:
-            return to_matrix(vectors, index.dimensions)
+            return ordinals, to_matrix(vectors, index.dimensions)
         except StorageError as error:
             raise self._damaged(reader, ordinals, vectors, index.dimensions, error) from error
 

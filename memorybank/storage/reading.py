@@ -153,15 +153,15 @@ class Reader:
         """Return all memories with one of these text hashes, in the order of storing."""
         return self._by("text_hash", bank, hashes)
 
-    def vectors(self, bank: str, ordinals: Sequence[int]) -> list[bytes]:
-        """Return the vectors of memories that are all there, in ascending order of the ordinals."""
+    def vectors(self, bank: str, ordinals: Sequence[int]) -> list[tuple[int, bytes]]:
+        """Return (ordinal, vector) of those of the memories that exist, in the order of storing."""
         statement = _VECTORS_BY[self._engine]
         found: list[tuple[int, bytes]] = [
             (ordinal, vector)
             for some in chunks(ordinals)
             for ordinal, vector in self._connection.execute(statement, {"of_bank": bank, "keys": list(some)})
         ]
-        return [vector for _, vector in sorted(found)]
+        return sorted(found)
 
     def pinned(self, bank: str) -> list[int]:
         """Return the ordinals of all active memories that are pinned."""

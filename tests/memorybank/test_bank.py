@@ -25,6 +25,7 @@ from memorybank import (
 )
 from memorybank.embedding.testing import HashingEmbedder
 from memorybank.inputs import MAX_ACTIONS, MAX_ID, MAX_METADATA, MAX_TEXT
+from memorybank.search.index import VectorIndex
 from memorybank.search.live_index import Asked
 
 pytestmark = pytest.mark.both_engines
@@ -600,6 +601,16 @@ class TestCheck:
         with filled._store._writing() as connection:
             connection.exec_driver_sql("DELETE FROM memories WHERE id = 'm1'")
         assert "the index holds 2 vectors, the database 1 active memories" in filled.check().problems
+
+    @pytest.mark.parametrize("half_above", [0, 8_000])
+    def test_a_row_that_went_behind_its_back_is_left_out(self, filled: MemoryBank, half_above: int) -> None:
+        filled._live._make_index = lambda dimensions: VectorIndex(dimensions, half_above=half_above)
+        filled._live.release()
+        filled.pin("m2")
+        assert ids(filled.search("wolf", pinned_first=True)) == ["m2", "m1"]
+        with filled._store._writing() as connection:
+            connection.exec_driver_sql("DELETE FROM memories WHERE id = 'm1'")
+        assert ids(filled.search("wolf", pinned_first=True)) == ids(filled.search("wolf")) == ["m2"]
 
     @pytest.mark.parametrize(
         ("vector", "says"),
